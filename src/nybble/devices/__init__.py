@@ -1,0 +1,69 @@
+"""Devices replay plans: WebGPU adapters, the host, and one that computes nothing."""
+
+from __future__ import annotations
+
+import warnings
+from functools import lru_cache
+
+from nybble.errors import DeviceError
+
+from .base import Device, DeviceInfo, Executable, Timing, run_reference
+from .host import HostDevice
+from .null import NullDevice
+
+__all__ = [
+    "Device", "DeviceInfo", "Executable", "HostDevice", "NullDevice", "Timing", "devices",
+    "open_device", "run_reference",
+]  # fmt: skip
+
+
+def devices() -> tuple[DeviceInfo, ...]:
+    """Every device that :func:`nybble.load` accepts here, the host last."""
+    from .webgpu import PROVIDERS, adapters
+
+    found = [adapter.info for provider in PROVIDERS for adapter in adapters(provider)]
+    return (*found, HostDevice().info)
+
+
+def open_device(name: str = "auto") -> Device:
+    """The device called ``name``.
+
+    ``auto`` is the best WebGPU adapter, the host where there is none (said in a warning);
+    ``webgpu`` the best adapter, ``webgpu:1`` the second, ``dawn`` the same through Dawn,
+    ``host`` the numpy references, ``null`` a device that computes nothing.
+
+    Raises:
+        DeviceError: there is no such device; the message lists those that exist.
+    """
+    if name == "host":
+        return HostDevice()
+    if name == "null":
+        return NullDevice()
+    if name == "auto":
+        return _automatic()
+    if name.split(":")[0] in ("webgpu", "dawn"):
+        from .webgpu import find_adapter
+
+        return _open_adapter(find_adapter(name).info.name)
+    listed = ", ".join(info.name for info in devices())
+    raise DeviceError(f"unknown device {name!r}; devices here: {listed}, or 'auto'")
+
+
+def _automatic() -> Device:
+    try:
+        return open_device("webgpu")
+    except DeviceError:
+        warnings.warn(
+            "no WebGPU adapter was found, the numpy references on the host are used; "
+            "run `nybble doctor` to see what is missing and how to get it",
+            stacklevel=3,
+        )
+        return HostDevice()
+
+
+@lru_cache(maxsize=None)
+def _open_adapter(name: str) -> Device:
+    """One device an adapter: pipelines compiled for one program serve the next."""
+    from .webgpu import WebGpuDevice, find_adapter
+
+    return WebGpuDevice(find_adapter(name))

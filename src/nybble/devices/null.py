@@ -1,0 +1,51 @@
+"""Computes nothing: planning, memory and code generation are testable with no GPU at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nybble.contract import Array
+from nybble.plan import Capabilities, Plan
+
+from .base import DeviceInfo, Timing
+
+__all__ = ["NullDevice"]
+
+
+class NullDevice:
+    """Takes any plan for the given capabilities and returns zeros."""
+
+    def __init__(self, capabilities: Capabilities | None = None) -> None:
+        self.info = DeviceInfo("null", "none", "null", "none", "computes nothing")
+        self.capabilities = capabilities or Capabilities()
+
+    def prepare(self, plan: Plan) -> NullExecutable:
+        """Nothing to make ready."""
+        return NullExecutable(plan)
+
+
+class NullExecutable:
+    """Returns zeros of the right types."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """Zeros for every output."""
+        return [np.zeros(p.value.shape, p.value.dtype.numpy) for p in self.plan.outputs]
+
+    def trace(self, inputs: Sequence[Array]) -> list[tuple[Array, ...]]:
+        """Zeros for every call's results."""
+        return [
+            tuple(np.zeros(v.shape, v.dtype.numpy) for v in call.outputs)
+            for call in self.plan.calls
+        ]
+
+    def profile(self, inputs: Sequence[Array], repeats: int) -> list[Timing]:
+        """Zero seconds for every step."""
+        return [Timing(i, 0.0, 0.0, False) for i in range(len(self.plan.steps))]
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,47 @@
+"""Turns what wgpu raises into nybble's errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from nybble.errors import DeviceError, DeviceLostError, NybbleError, OutOfDeviceMemoryError
+
+__all__ = ["device_errors"]
+
+
+@contextmanager
+def device_errors(name: str) -> Iterator[None]:
+    """Raise wgpu's errors as :class:`DeviceError` and its kinds, naming the device."""
+    try:
+        yield
+    except NybbleError:
+        raise
+    except MemoryError as error:
+        raise OutOfDeviceMemoryError(f"{name}: the host is out of memory: {error}") from error
+    except Exception as error:
+        if not _is_from_wgpu(error):
+            raise
+        text = str(error).strip() or type(error).__name__
+        lowered = text.lower()
+        if "outofmemory" in type(error).__name__.lower() or "out of memory" in lowered:
+            raise OutOfDeviceMemoryError(
+                f"{name} is out of memory: {text}. Use a smaller batch, close other programs, "
+                "or use device='host'"
+            ) from error
+        if "lost" in lowered:
+            raise DeviceLostError(
+                f"{name} was lost: {text}. Load the program again to go on"
+            ) from error
+        raise DeviceError(f"{name}: {text}") from error
+
+
+def _is_from_wgpu(error: Exception) -> bool:
+    if type(error).__module__.split(".")[0] in ("wgpu", "wgpudawn"):
+        return True
+    frame = error.__traceback__
+    while frame is not None:
+        if str(frame.tb_frame.f_globals.get("__name__", "")).split(".")[0] in ("wgpu", "wgpudawn"):
+            return True
+        frame = frame.tb_next
+    return False

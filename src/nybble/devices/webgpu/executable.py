@@ -1,0 +1,270 @@
+"""A plan on a WebGPU device: buffers, pipelines and bind groups made once, replayed per call."""
+
+from __future__ import annotations
+
+import statistics
+import struct
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nybble.contract import Array
+from nybble.contract.layouts import Words
+from nybble.devices.base import Timing, run_reference
+from nybble.plan import Dispatch, HostCall, Place, Plan, Region
+
+from .encode import ApiEncoder, PreparedDispatch, encoder_for
+from .errors import device_errors
+
+if TYPE_CHECKING:
+    from .device import WebGpuDevice
+
+__all__ = ["WebGpuExecutable"]
+
+
+
+class WebGpuExecutable:
+    """Replays one plan. Not for use from several threads at once."""
+
+    def __init__(self, device: WebGpuDevice, plan: Plan) -> None:
+        self.device = device
+        self.plan = plan
+        usage = device.module.BufferUsage
+        storage = usage.STORAGE | usage.COPY_DST | usage.COPY_SRC
+        self._buffers = [
+            device.buffer(size, usage.UNIFORM | usage.COPY_DST if i == 0 else storage)
+            for i, size in enumerate(plan.buffers)
+        ]
+        self._upload_constants()
+        self._prepared = {
+            index: self._prepare(step)
+            for index, step in enumerate(plan.steps)
+            if isinstance(step, Dispatch)
+        }
+        self._segments = self._cut_segments()
+        self._offsets, total = _offsets(plan.outputs)
+        self._staging = device.buffer(max(16, total), usage.MAP_READ | usage.COPY_DST)
+        self._encoders: list[Any] = [ApiEncoder(s) for s in self._dispatch_lists()]
+        self._ready: Any = None
+        self._replays = 0
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """Outputs for inputs of the plan's types."""
+        with device_errors(self.device.info.name):
+            self._write_inputs(inputs)
+            self._submit_all()
+            return self._read_outputs()
+
+    def trace(self, inputs: Sequence[Array]) -> list[tuple[Array, ...]]:
+        """Results of every call, in order."""
+        with device_errors(self.device.info.name):
+            self._write_inputs(inputs)
+            self._submit_all()
+            return [tuple(self._read(place) for place in places) for places in self.plan.places]
+
+    def close(self) -> None:
+        """Free the buffers; the executable cannot run again."""
+        self._ready = None
+        for buffer in (*self._buffers, self._staging):
+            buffer.destroy()
+
+    def profile(self, inputs: Sequence[Array], repeats: int) -> list[Timing]:
+        """Median time of each step: GPU timestamps, or submission to idle without them."""
+        with device_errors(self.device.info.name):
+            runs = [self._profile_once(inputs) for _ in range(repeats)]
+        begin = statistics.median(0.0 for _ in runs)
+        timings = []
+        for index, step in enumerate(self.plan.steps):
+            seconds = statistics.median(run[index] for run in runs)
+            timings.append(Timing(index, seconds, begin, isinstance(step, HostCall)))
+            begin += seconds
+        return timings
+
+    def _upload_constants(self) -> None:
+        queue = self.device.handle.queue
+        if self.plan.params:
+            queue.write_buffer(self._buffers[0], 0, self.plan.params)
+        for constant in self.plan.constants:
+            if constant.words.size:
+                queue.write_buffer(self._buffers[constant.buffer], 0, constant.words)
+
+    def _prepare(self, step: Dispatch) -> PreparedDispatch:
+        reads, writes = len(step.reads), len(step.writes)
+        pipeline = self.device.pipeline(step.shader, step.label, reads, writes)
+        regions = (*step.reads, *step.writes, step.params)
+        group = self.device.handle.create_bind_group(
+            layout=self.device.layout(reads, writes)[0],
+            entries=[
+                {"binding": i, "resource": self._resource(region)}
+                for i, region in enumerate(regions)
+            ],
+        )
+        return PreparedDispatch(pipeline, group, step.grid)
+
+    def _resource(self, region: Region) -> dict[str, Any]:
+        return {
+            "buffer": self._buffers[region.buffer],
+            "offset": region.offset,
+            "size": region.size,
+        }
+
+    def _cut_segments(self) -> list[HostCall | list[PreparedDispatch]]:
+        segments: list[HostCall | list[PreparedDispatch]] = []
+        for index, step in enumerate(self.plan.steps):
+            if isinstance(step, HostCall):
+                segments.append(step)
+            elif segments and isinstance(segments[-1], list):
+                segments[-1].append(self._prepared[index])
+            else:
+                segments.append([self._prepared[index]])
+        return segments
+
+    def _dispatch_lists(self) -> list[list[PreparedDispatch]]:
+        return [segment for segment in self._segments if isinstance(segment, list)]
+
+    def _submit_all(self) -> None:
+        """Run every segment, and copy the outputs into the staging buffer."""
+        if len(self._segments) <= 1 and not self.plan.host_calls:
+            command, self._ready = self._ready or self._encode_whole(), None
+            self.device.handle.queue.submit([command])
+            self._after_first_run()
+            # The next call's commands are recorded while the GPU works on this one's.
+            self._ready = self._encode_whole()
+            return
+        encoders = iter(self._encoders)
+        for segment in self._segments:
+            if isinstance(segment, HostCall):
+                self._run_on_host(segment)
+            else:
+                command = self.device.handle.create_command_encoder()
+                self._encode_pass(command, next(encoders))
+                self.device.handle.queue.submit([command.finish()])
+        command = self.device.handle.create_command_encoder()
+        self._copy_outputs(command)
+        self.device.handle.queue.submit([command.finish()])
+        self._after_first_run()
+
+    def _after_first_run(self) -> None:
+        """The first run goes through the validating API; later ones take the quick way."""
+        if self._replays == 0:
+            self._encoders = [encoder_for(self.device.module, s) for s in self._dispatch_lists()]
+        self._replays += 1
+
+    def _encode_whole(self) -> Any:
+        command = self.device.handle.create_command_encoder()
+        for encoder in self._encoders:
+            self._encode_pass(command, encoder)
+        self._copy_outputs(command)
+        return command.finish()
+
+    @staticmethod
+    def _encode_pass(command: Any, encoder: Any) -> None:
+        compute_pass = command.begin_compute_pass()
+        encoder.encode(compute_pass)
+        compute_pass.end()
+
+    def _copy_outputs(self, command: Any) -> None:
+        for place, offset in zip(self.plan.outputs, self._offsets, strict=True):
+            if place.nbytes:
+                command.copy_buffer_to_buffer(
+                    self._buffers[place.buffer], 0, self._staging, offset, place.nbytes
+                )
+
+    def _read_outputs(self) -> list[Array]:
+        self._staging.map_sync("READ_NOSYNC" if self._is_native else "READ")
+        try:
+            view = np.frombuffer(self._staging.read_mapped(copy=False), np.uint32)
+            results = [
+                _unpack(place, view[offset // 4 : (offset + place.nbytes) // 4]).copy()
+                for place, offset in zip(self.plan.outputs, self._offsets, strict=True)
+            ]
+            del view
+        finally:
+            self._staging.unmap()
+        return results
+
+    @property
+    def _is_native(self) -> bool:
+        return bool(self.device.module.__name__ == "wgpu")
+
+    def _write_inputs(self, inputs: Sequence[Array]) -> None:
+        for place, array in zip(self.plan.inputs, inputs, strict=True):
+            self._write(place, array)
+
+    def _write(self, place: Place, array: Array) -> None:
+        words = place.layout.pack(array, {})
+        if words.size:
+            self.device.handle.queue.write_buffer(self._buffers[place.buffer], 0, words)
+
+    def _read(self, place: Place) -> Array:
+        if not place.nbytes:
+            return np.zeros(place.value.shape, place.value.dtype.numpy)
+        data = self.device.handle.queue.read_buffer(self._buffers[place.buffer], 0, place.nbytes)
+        return _unpack(place, np.frombuffer(data, np.uint32))
+
+    def _run_on_host(self, step: HostCall) -> None:
+        tensors = {name: self._read(place) for name, place in step.reads.items()}
+        results = run_reference(self.plan.calls[step.call], tensors)
+        for place, result in zip(step.writes, results, strict=True):
+            self._write(place, result)
+
+    def _profile_once(self, inputs: Sequence[Array]) -> list[float]:
+        self._write_inputs(inputs)
+        seconds: list[float] = []
+        for index, step in enumerate(self.plan.steps):
+            if isinstance(step, HostCall):
+                start = time.perf_counter()
+                self._run_on_host(step)
+                seconds.append(time.perf_counter() - start)
+            elif self.device.has_timestamps:
+                seconds.append(self._timestamp(self._prepared[index]))
+            else:
+                seconds.append(self._wall_time(self._prepared[index]))
+        return seconds
+
+    def _timestamp(self, dispatch: PreparedDispatch) -> float:
+        handle, usage = self.device.handle, self.device.module.BufferUsage
+        if not hasattr(self, "_queries"):
+            self._queries = handle.create_query_set(type="timestamp", count=2)
+            self._resolved = handle.create_buffer(
+                size=16, usage=usage.QUERY_RESOLVE | usage.COPY_SRC
+            )
+        command = handle.create_command_encoder()
+        compute_pass = command.begin_compute_pass(
+            timestamp_writes={
+                "query_set": self._queries,
+                "beginning_of_pass_write_index": 0,
+                "end_of_pass_write_index": 1,
+            }
+        )
+        ApiEncoder([dispatch]).encode(compute_pass)
+        compute_pass.end()
+        command.resolve_query_set(self._queries, 0, 2, self._resolved, 0)
+        handle.queue.submit([command.finish()])
+        begin, end = struct.unpack("<QQ", bytes(handle.queue.read_buffer(self._resolved)))
+        return max(0, end - begin) * 1e-9
+
+    def _wall_time(self, dispatch: PreparedDispatch) -> float:
+        start = time.perf_counter()
+        command = self.device.handle.create_command_encoder()
+        self._encode_pass(command, ApiEncoder([dispatch]))
+        self.device.handle.queue.submit([command.finish()])
+        self.device.handle.queue.read_buffer(self._buffers[0], 0, 4)
+        return time.perf_counter() - start
+
+
+def _offsets(places: Sequence[Place]) -> tuple[list[int], int]:
+    offsets, total = [], 0
+    for place in places:
+        offsets.append(total)
+        total += -(-place.nbytes // 16) * 16
+    return offsets, total
+
+
+def _unpack(place: Place, words: Words) -> Array:
+    assert place.layout.unpack is not None
+    return place.layout.unpack(words, place.value.dtype, place.value.shape)
+
+

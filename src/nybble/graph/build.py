@@ -1,0 +1,306 @@
+"""ProgramFile -> Graph: a method's delegates and the kernel calls between them, joined.
+
+Positional serialized arguments become named ones here. Everything that cannot be built is
+collected and reported at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from nybble import formats
+from nybble.contract import DTYPES, REGISTRY, Array, Operator, bind, bind_serialized
+from nybble.errors import ContractError, ProgramFormatError, UnsupportedProgramError
+
+from .ir import Call, Graph, TensorSpec, Value
+from .state import align_arguments
+
+__all__ = ["build_graph"]
+
+EXPORT_AGAIN = (
+    "Export it with the stock VulkanPartitioner: "
+    "nybble.export.export(module, example_inputs, path), or "
+    "to_edge_transform_and_lower(..., partitioner=[VulkanPartitioner()])"
+)
+_NARROWED = {"int64": "int32", "float64": "float32"}
+"""Element types of a caller that graphs hold in fewer bits, as the exporter narrows them."""
+
+
+def build_graph(method: formats.MethodFile) -> Graph:
+    """The graph of a method.
+
+    Raises:
+        UnsupportedProgramError: something in it is not supported; ``calls`` lists all of it.
+        ProgramFormatError: the method contradicts itself.
+    """
+    builder = _Builder(method)
+    builder.check_backends()
+    for instruction in method.instructions:
+        builder.add(instruction)
+    return builder.finish()
+
+
+class _Builder:
+    def __init__(self, method: formats.MethodFile) -> None:
+        self.method = method
+        self.problems: list[str] = []
+        self.calls: list[Call] = []
+        self.values: dict[int, Any] = {}
+        self.numbers = count()
+        self.kernel_calls = 0
+        self.inputs: list[Value] = []
+        self.input_specs: list[TensorSpec] = []
+        for number, index in enumerate(method.inputs):
+            self.add_input(number, index)
+
+    def check_backends(self) -> None:
+        name = self.method.name
+        others = sorted({d.backend for d in self.method.delegates if d.graph is None})
+        if others:
+            raise UnsupportedProgramError(
+                f"method '{name}' is delegated to {', '.join(others)}; nybble runs programs "
+                f"delegated to VulkanBackend. {EXPORT_AGAIN}",
+                [f"{name}: delegate to {backend}" for backend in others],
+            )
+        if not self.method.delegates:
+            kernels = sorted(
+                {i.op for i in self.method.instructions if isinstance(i, formats.KernelCall)}
+            )
+            raise UnsupportedProgramError(
+                f"method '{name}' is not delegated to any backend; nybble runs programs delegated "
+                f"to VulkanBackend. {EXPORT_AGAIN}",
+                [f"{name}: portable kernel {kernel}" for kernel in kernels],
+            )
+
+    def add_input(self, number: int, index: int) -> None:
+        item = self.method.values[index]
+        name = f"input_{number}"
+        if not isinstance(item, formats.FileTensor):
+            kind = "nothing" if item is None else type(item).__name__
+            self.problems.append(f"{name} is {kind}, not a tensor")
+            return
+        self.check_static(item, name)
+        value = Value(name, DTYPES[self.element_type(item.dtype, name)], item.shape)
+        self.values[index] = value
+        self.inputs.append(value)
+        self.input_specs.append(TensorSpec(name, item.dtype, item.shape))
+
+    def check_static(self, tensor: formats.FileTensor, name: str) -> None:
+        if tensor.dynamism != "static":
+            self.problems.append(
+                f"{name} has a dynamic shape (at most {list(tensor.shape)}); "
+                "export with fixed example shapes"
+            )
+
+    def element_type(self, dtype: str, where: str) -> str:
+        narrowed = _NARROWED.get(dtype, dtype)
+        if narrowed not in DTYPES:
+            self.problems.append(f"{where} has element type {dtype}, which nybble does not know")
+            return "float32"
+        return narrowed
+
+    def add(self, instruction: formats.Instruction) -> None:
+        if isinstance(instruction, formats.DelegateCall):
+            self.add_delegate(instruction)
+        elif isinstance(instruction, formats.KernelCall):
+            self.add_kernel_call(instruction)
+        elif isinstance(instruction, formats.MoveCall):
+            self.values[instruction.target] = self.method_value(instruction.source)
+        elif isinstance(instruction, formats.JumpFalseCall):
+            self.problems.append("control flow (a conditional jump) between delegates")
+
+    def method_value(self, index: int) -> Any:
+        """The graph value or the scalar of a method's value."""
+        if index in self.values:
+            return self.values[index]
+        item = self.method.values[index]
+        if isinstance(item, formats.FileTensor):
+            if item.data is None:
+                raise ProgramFormatError(
+                    f"method '{self.method.name}': value {index} is read before it is written"
+                )
+            if item.kind == "mutable":
+                self.problems.append(f"value {index} is mutable state, which is not supported yet")
+            return self.remember(index, self.method_constant(index, item))
+        if isinstance(item, formats.IndexList):
+            return tuple(self.method_value(i) for i in item.items)
+        if isinstance(item, formats.FileTensorList):
+            return tuple(None if i is None else self.method_value(i) for i in item.items)
+        return item
+
+    def remember(self, index: int, value: Value) -> Value:
+        self.values[index] = value
+        return value
+
+    def method_constant(self, index: int, item: formats.FileTensor) -> Value:
+        name = item.name or f"constant_{index}"
+        dtype = self.element_type(item.dtype, name)
+        stored = np.frombuffer(item.data or b"", np.dtype(item.dtype))
+        outer_first = stored.reshape([item.shape[d] for d in item.dim_order])
+        data = outer_first.transpose(np.argsort(item.dim_order)) if item.shape else outer_first
+        return Value(name, DTYPES[dtype], item.shape, data.astype(dtype, copy=False))
+
+    def add_kernel_call(self, instruction: formats.KernelCall) -> None:
+        self.kernel_calls += 1
+        where = f"kernel call {self.kernel_calls}"
+        operator = REGISTRY.get(instruction.op)
+        if operator is None:
+            self.problems.append(f"{where}: {instruction.op} is not an operator of nybble")
+            self.poison(instruction.args)
+            return
+        inputs = instruction.args[: len(operator.serialized)]
+        results = instruction.args[len(inputs) : len(inputs) + len(operator.outputs)]
+        declared = [self.method.values[i] for i in results]
+        if len(results) < len(operator.outputs) or not all(
+            isinstance(d, formats.FileTensor) for d in declared
+        ):
+            raise ProgramFormatError(f"{where}: {instruction.op} lacks its results")
+        values = self.emit(operator, [self.method_value(i) for i in inputs], declared, where)
+        self.values.update(zip(results, values, strict=True))
+
+    def poison(self, indices: Sequence[int]) -> None:
+        """Stand-ins for the results of an unknown call, so that later problems are found too."""
+        for index in indices:
+            item = self.method.values[index]
+            if isinstance(item, formats.FileTensor) and item.data is None:
+                self.values.setdefault(index, self.placeholder(item.dtype, item.shape))
+
+    def placeholder(self, dtype: str, shape: tuple[int, ...]) -> Value:
+        known = _NARROWED.get(dtype, dtype)
+        return Value(self.fresh(), DTYPES.get(known, DTYPES["float32"]), shape)
+
+    def fresh(self) -> str:
+        return str(next(self.numbers))
+
+    def emit(
+        self, operator: Operator, arguments: Sequence[Any], declared: Sequence[Any], where: str
+    ) -> list[Value]:
+        """Append a call; its results, or stand-ins if it breaks its contract."""
+        types = [Value("", DTYPES[_NARROWED.get(d.dtype, d.dtype)], d.shape) for d in declared]
+        try:
+            named = bind_serialized(operator, arguments)
+            if any(a.name == "out_dtype" and a.internal for a in operator.arguments):
+                named["out_dtype"] = types[0].dtype.name
+            bound = bind(operator, named, types)
+        except ContractError as error:
+            self.problems.append(f"{where}: {error}")
+            return [Value(self.fresh(), t.dtype, t.shape) for t in types]
+        outputs = [Value(self.fresh(), t.dtype, t.shape) for t in bound.outputs]
+        self.calls.append(Call(bound, tuple(outputs), where))
+        return outputs
+
+    def add_delegate(self, instruction: formats.DelegateCall) -> None:
+        graph = self.method.delegates[instruction.delegate].graph
+        assert graph is not None
+        where = f"delegate {instruction.delegate}"
+        pairs = align_arguments(self.method, instruction, graph, where)
+        if isinstance(pairs, str):
+            self.problems.append(pairs)
+            self.poison(instruction.args)
+            return
+        inputs, outputs = pairs
+        joined = _DelegateBuilder(self, graph, where)
+        for inside, outside in inputs:
+            joined.values[inside] = self.method_value(outside)
+        for node in graph.calls:
+            joined.add(node)
+        for inside, outside in outputs:
+            self.values[outside] = joined.value(inside)
+
+    def finish(self) -> Graph:
+        outputs: list[Value] = []
+        specs: list[TensorSpec] = []
+        for number, index in enumerate(self.method.outputs):
+            item = self.method.values[index]
+            if not isinstance(item, formats.FileTensor):
+                self.problems.append(f"output_{number} is not a tensor")
+                continue
+            if self.problems and index not in self.values and item.data is None:
+                continue
+            outputs.append(self.method_value(index))
+            specs.append(TensorSpec(f"output_{number}", item.dtype, item.shape))
+        self.raise_problems()
+        return Graph(
+            self.method.name,
+            tuple(self.inputs),
+            tuple(outputs),
+            tuple(self.calls),
+            tuple(self.input_specs),
+            tuple(specs),
+        )
+
+    def raise_problems(self) -> None:
+        if not self.problems:
+            return
+        unique = tuple(dict.fromkeys(self.problems))
+        listed = "\n".join(f"  - {problem}" for problem in unique)
+        raise UnsupportedProgramError(
+            f"method '{self.method.name}' cannot be run, for {len(unique)} reason(s):\n{listed}",
+            unique,
+        )
+
+
+class _DelegateBuilder:
+    """Adds the calls of one delegate to the method's graph."""
+
+    def __init__(self, outer: _Builder, graph: formats.DelegateGraph, where: str) -> None:
+        self.outer = outer
+        self.graph = graph
+        self.where = where
+        self.values: dict[int, Any] = {}
+
+    def value(self, index: int) -> Any:
+        if index in self.values:
+            return self.values[index]
+        item = self.graph.values[index]
+        if isinstance(item, formats.DelegateTensor):
+            if item.data is None:
+                raise ProgramFormatError(
+                    f"{self.where}: value {index} is read before it is written"
+                )
+            self.values[index] = self.constant(index, item)
+            return self.values[index]
+        if isinstance(item, formats.ValueList):
+            return tuple(self.value(i) for i in item.items)
+        if isinstance(item, formats.SymbolicInt):
+            self.outer.problems.append(f"{self.where}: symbolic integers (dynamic shapes)")
+            return item.initial
+        return item
+
+    def constant(self, index: int, item: formats.DelegateTensor) -> Value:
+        data: Array = np.frombuffer(item.data or b"", np.dtype(item.dtype)).reshape(item.shape)
+        dtype = self.outer.element_type(item.dtype, f"{self.where}, constant {index}")
+        return Value(f"constant_{index}", DTYPES[dtype], item.shape, data.astype(dtype, copy=False))
+
+    def add(self, node: formats.DelegateNode) -> None:
+        where = f"{self.where}, node {node.node_id}"
+        operator = REGISTRY.get(node.name)
+        *inputs, last = node.args
+        results = self.results(last)
+        declared = [self.graph.values[i] for i in results]
+        if not all(isinstance(d, formats.DelegateTensor) for d in declared):
+            self.outer.problems.append(f"{where}: {node.name} has a result that is no tensor")
+            return
+        for index in results:
+            if index in self.values or getattr(self.graph.values[index], "data", None) is not None:
+                self.outer.problems.append(
+                    f"{where}: {node.name} overwrites a buffer (mutable state), "
+                    "which is not supported yet"
+                )
+        if operator is None:
+            self.outer.problems.append(f"{where}: {node.name} is not an operator of nybble")
+            for index in results:
+                item = self.graph.values[index]
+                assert isinstance(item, formats.DelegateTensor)
+                self.values[index] = self.outer.placeholder(item.dtype, item.shape)
+            return
+        values = self.outer.emit(operator, [self.value(i) for i in inputs], declared, where)
+        self.values.update(zip(results, values, strict=False))
+
+    def results(self, last: int) -> tuple[int, ...]:
+        item = self.graph.values[last]
+        return item.items if isinstance(item, formats.ValueList) else (last,)

@@ -1,0 +1,135 @@
+"""The intermediate representation: typed values, calls with named arguments, one graph a method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nybble.contract import Array, BoundCall, DType, Operator, bind
+from nybble.contract.dtypes import DTYPES
+
+__all__ = ["Call", "Graph", "TensorSpec", "Value", "make_call", "nbytes"]
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """What a caller passes or receives: name, element type (numpy's name) and shape."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A tensor in a graph. Equal only to itself; ``constant`` holds the data of a constant."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    constant: Array | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One operator applied to values and attributes. ``origin`` says where in the file it stood."""
+
+    bound: BoundCall
+    outputs: tuple[Value, ...]
+    origin: str
+
+    @property
+    def operator(self) -> Operator:
+        """The declaration of what is called."""
+        return self.bound.operator
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """Values and attributes by the contract's names."""
+        return self.bound.arguments
+
+    @property
+    def inputs(self) -> dict[str, Value]:
+        """The tensors that the call reads, by name."""
+        return self.bound.tensors
+
+    def replaced(self, **arguments: Any) -> Call:
+        """The same call with other arguments, checked again."""
+        return Call(bind(self.operator, {**self.arguments, **arguments}), self.outputs, self.origin)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A method: inputs, calls in order, outputs.
+
+    ``input_specs`` and ``output_specs`` are the caller's view; their element types may be wider
+    (int64, float64) than the values', and are converted at the border.
+    """
+
+    name: str
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    calls: tuple[Call, ...]
+    input_specs: tuple[TensorSpec, ...]
+    output_specs: tuple[TensorSpec, ...]
+
+    def with_calls(self, calls: Sequence[Call], outputs: Sequence[Value] | None = None) -> Graph:
+        """The same graph with other calls (and outputs)."""
+        return Graph(
+            self.name,
+            self.inputs,
+            self.outputs if outputs is None else tuple(outputs),
+            tuple(calls),
+            self.input_specs,
+            self.output_specs,
+        )
+
+    def users(self) -> dict[Value, list[Call]]:
+        """The calls that read each value, in order; a value nobody reads is absent."""
+        users: dict[Value, list[Call]] = {}
+        for call in self.calls:
+            for value in dict.fromkeys(call.inputs.values()):
+                users.setdefault(value, []).append(call)
+        return users
+
+    def producers(self) -> dict[Value, Call]:
+        """The call that makes each value."""
+        return {value: call for call in self.calls for value in call.outputs}
+
+    def substitute(self, replacements: Mapping[Value, Value]) -> Graph:
+        """The graph with values replaced wherever they are read."""
+        if not replacements:
+            return self
+
+        def final(value: Value) -> Value:
+            while value in replacements:
+                value = replacements[value]
+            return value
+
+        calls = []
+        for call in self.calls:
+            changed = {n: final(v) for n, v in call.inputs.items() if v in replacements}
+            calls.append(call.replaced(**changed) if changed else call)
+        return self.with_calls(calls, [final(v) for v in self.outputs])
+
+
+def make_call(
+    operator: Operator, arguments: Mapping[str, Any], name: Callable[[], str], origin: str
+) -> Call:
+    """A call with fresh output values."""
+    bound = bind(operator, arguments)
+    outputs = tuple(Value(name(), t.dtype, t.shape) for t in bound.outputs)
+    return Call(bound, outputs, origin)
+
+
+def nbytes(value: Value) -> int:
+    """Bytes of a value's elements."""
+    return math.prod(value.shape) * DTYPES[value.dtype.name].itemsize

@@ -1,0 +1,205 @@
+"""Chooses, for every call, the kernel and with it the layouts of the values around it.
+
+Backwards, each call tells its inputs the layout that its first viable kernel reads; forwards, each
+call takes the viable kernel with the fewest conversions. Conversions become calls of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+
+from nybble.contract import REGISTRY, ROW_MAJOR, Alias, Kernel, Layout
+from nybble.contract.emit_wgsl import bound_tensors, constants_of
+from nybble.graph import Call, Graph, Value, make_call
+
+from .plan import Capabilities
+
+__all__ = ["Choice", "Chosen", "choose_kernels", "viable_kernels", "why_on_host", "why_unviable"]
+
+RELAYOUT = "nybble.relayout.default"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A call and what runs it; ``kernel`` None means the reference on the host."""
+
+    call: Call
+    kernel: Kernel | Alias | None
+
+    def layout(self, name: str) -> Layout:
+        """The layout in which the tensor called ``name`` is read or written."""
+        return ROW_MAJOR if self.kernel is None else self.kernel.layouts.get(name, ROW_MAJOR)
+
+    def bound(self, name: str) -> bool:
+        """Whether the kernel reads the tensor at all."""
+        return not isinstance(self.kernel, Kernel) or name not in self.kernel.unused
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The choices in order, the layout of every value, and the outputs, row-major."""
+
+    choices: tuple[Choice, ...]
+    layouts: Mapping[Value, Layout]
+    outputs: tuple[Value, ...]
+
+
+def why_unviable(kernel: Kernel | Alias, call: Call, device: Capabilities) -> str | None:
+    """Why a kernel cannot run a call on a device; None when it can."""
+    names = dict(call.bound.names)
+    if isinstance(kernel, Alias):
+        return None if kernel.condition.evaluate(names) else f"needs {kernel.condition}"
+    names.update(constants_of(kernel, names))
+    if not kernel.condition.evaluate({**names, **device.facts()}):
+        return f"needs {kernel.condition}"
+    tensors = bound_tensors(kernel, call.bound)
+    if len(tensors) > device.max_bindings:
+        return f"binds {len(tensors)} buffers, the device allows {device.max_bindings}"
+    sizes = {**{n: v for n, v in call.inputs.items()}, **_results(call)}
+    for tensor in tensors:
+        value = sizes[tensor.name]
+        if tensor.dtype.wgsl is None:
+            return f"{tensor.dtype} has no form on the device"
+        layout = kernel.layouts.get(tensor.name, ROW_MAJOR)
+        if layout.unpack is None and value.constant is None:
+            return f"'{tensor.name}' must be a constant"
+        size = layout.words(value.dtype, value.shape, call.bound.names) * 4
+        if size > device.max_binding and not kernel.split:
+            return (
+                f"'{tensor.name}' takes {size:,} bytes, "
+                f"the device binds at most {device.max_binding:,}"
+            )
+        if size > device.max_buffer:
+            return (
+                f"'{tensor.name}' takes {size:,} bytes, "
+                f"a buffer of the device holds at most {device.max_buffer:,}"
+            )
+    return None
+
+
+def viable_kernels(call: Call, device: Capabilities) -> list[Kernel | Alias]:
+    """The kernels of a call's operator that the device can run, in declared order."""
+    if not device.kernels:
+        return []
+    return [k for k in call.operator.kernels if why_unviable(k, call, device) is None]
+
+
+def choose_kernels(
+    graph: Graph, device: Capabilities, forced: Mapping[Call, Kernel | Alias] | None = None
+) -> Chosen:
+    """The calls of a graph with their kernels, layout conversions inserted.
+
+    Args:
+        graph: the program.
+        device: what the device can do.
+        forced: kernels to use whatever the cost, for tests.
+    """
+    candidates: dict[Call, list[Kernel | Alias | None]] = {}
+    for call in graph.calls:
+        found: list[Kernel | Alias | None] = list(viable_kernels(call, device)) or [None]
+        candidates[call] = [forced[call]] if forced and call in forced else found
+    demands = _demands(graph, candidates)
+    chooser = _Chooser(graph, demands)
+    for call in graph.calls:
+        chooser.place(call, candidates[call])
+    return chooser.finish()
+
+
+def _results(call: Call) -> dict[str, Value]:
+    return {o.name: v for o, v in zip(call.operator.outputs, call.outputs, strict=True)}
+
+
+def _demands(
+    graph: Graph, candidates: Mapping[Call, list[Kernel | Alias | None]]
+) -> dict[Value, Layout]:
+    demands: dict[Value, Layout] = {value: ROW_MAJOR for value in graph.outputs}
+    for call in reversed(graph.calls):
+        options = [Choice(call, kernel) for kernel in candidates[call]]
+        results = _results(call)
+        misses = [
+            sum(demands.get(v, c.layout(n)) != c.layout(n) for n, v in results.items())
+            for c in options
+        ]
+        best = options[misses.index(min(misses))]
+        for name, value in call.inputs.items():
+            if value.constant is None and best.bound(name):
+                demands[value] = best.layout(name)
+    return demands
+
+
+class _Chooser:
+    def __init__(self, graph: Graph, demands: Mapping[Value, Layout]) -> None:
+        self.graph = graph
+        self.demands = demands
+        self.layouts: dict[Value, Layout] = {value: ROW_MAJOR for value in graph.inputs}
+        self.converted: dict[tuple[Value, Layout], Value] = {}
+        self.choices: list[Choice] = []
+        self.numbers = count()
+
+    def place(self, call: Call, kernels: list[Kernel | Alias | None]) -> None:
+        options = [Choice(call, kernel) for kernel in kernels]
+        costs = [self._cost(option) for option in options]
+        best = options[costs.index(min(costs))]
+        changed = {
+            name: self._in_layout(value, best.layout(name))
+            for name, value in call.inputs.items()
+            if value.constant is None and best.bound(name)
+        }
+        if any(call.inputs[name] is not value for name, value in changed.items()):
+            call = call.replaced(**changed)
+        self.choices.append(Choice(call, best.kernel))
+        for name, value in _results(call).items():
+            self.layouts[value] = best.layout(name)
+
+    def _cost(self, option: Choice) -> int:
+        call = option.call
+        read = sum(
+            self.layouts[value] != option.layout(name)
+            and (value, option.layout(name)) not in self.converted
+            for name, value in call.inputs.items()
+            if value.constant is None and option.bound(name)
+        )
+        written = sum(
+            self.demands.get(value, option.layout(name)) != option.layout(name)
+            for name, value in _results(call).items()
+        )
+        return read + written
+
+    def _in_layout(self, value: Value, layout: Layout) -> Value:
+        have = self.layouts[value]
+        if have == layout:
+            return value
+        if (value, layout) not in self.converted:
+            operator = REGISTRY[RELAYOUT]
+            call = make_call(
+                operator,
+                {"x": value},
+                lambda: f"{value.name}_{layout.name}_{next(self.numbers)}",
+                f"layout of %{value.name}",
+            )
+            kernel = next(
+                k for k in operator.kernels
+                if k.layouts.get("x", ROW_MAJOR) == have
+                and k.layouts.get("out", ROW_MAJOR) == layout
+            )  # fmt: skip
+            self.choices.append(Choice(call, kernel))
+            self.layouts[call.outputs[0]] = layout
+            self.converted[value, layout] = call.outputs[0]
+        return self.converted[value, layout]
+
+    def finish(self) -> Chosen:
+        """The choices, with conversions of outputs that do not lie row-major."""
+        outputs = tuple(
+            v if v.constant is not None else self._in_layout(v, ROW_MAJOR)
+            for v in self.graph.outputs
+        )
+        return Chosen(tuple(self.choices), self.layouts, outputs)
+
+
+def why_on_host(call: Call, device: Capabilities) -> str:
+    """Why no kernel of a call's operator runs it on the device, one reason a kernel."""
+    reasons = [why_unviable(kernel, call, device) for kernel in call.operator.kernels]
+    told = "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+    return told or "it has no kernel"

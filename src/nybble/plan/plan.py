@@ -1,0 +1,185 @@
+"""A plan: what a device replays. Plain data: it can be printed, compared and replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+from nybble.contract import Layout
+from nybble.contract.layouts import Words
+from nybble.graph import Call, TensorSpec, Value
+
+__all__ = ["Capabilities", "Constant", "Dispatch", "HostCall", "Place", "Plan", "Region"]
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What planning needs to know of a device; the defaults are WebGPU's smallest device.
+
+    Args:
+        kernels: False for a device that runs the references and no shader.
+        software: the adapter is a CPU.
+        packed_dot: the shader compiler knows ``dot4I8Packed``.
+        max_buffer: bytes of one buffer.
+        max_binding: bytes of one storage binding.
+        max_bindings: storage bindings of one dispatch.
+        max_groups: workgroups along one dimension.
+        max_threads: invocations of one workgroup.
+        max_workgroup_bytes: workgroup memory.
+    """
+
+    kernels: bool = True
+    software: bool = False
+    packed_dot: bool = True
+    max_buffer: int = 256 << 20
+    max_binding: int = 128 << 20
+    max_bindings: int = 8
+    max_groups: int = 65535
+    max_threads: int = 256
+    max_workgroup_bytes: int = 16384
+
+    def facts(self) -> dict[str, Any]:
+        """The names that a kernel's ``when`` may read (:data:`kernel.DEVICE_FACTS`)."""
+        return {
+            "software": self.software,
+            "max_binding_words": self.max_binding // 4,
+            "max_threads": self.max_threads,
+            "max_workgroup_bytes": self.max_workgroup_bytes,
+        }
+
+
+@dataclass(frozen=True)
+class Region:
+    """Bytes of one buffer."""
+
+    buffer: int
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value lies: its layout and the buffer that holds it for its lifetime."""
+
+    value: Value
+    layout: Layout
+    buffer: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the value in its layout, whole words."""
+        return self.layout.words(self.value.dtype, self.value.shape, {}) * 4
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Words uploaded once, into a buffer of their own."""
+
+    buffer: int
+    words: Words = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """One dispatch of a kernel. ``call`` indexes the plan's calls; ``shader`` is whole WGSL."""
+
+    call: int
+    label: str
+    shader: str = field(repr=False)
+    reads: tuple[Region, ...]
+    writes: tuple[Region, ...]
+    params: Region
+    grid: tuple[int, int, int]
+    bytes_moved: int
+    operations: int
+
+
+@dataclass(frozen=True)
+class HostCall:
+    """A call that the device does not take: its reference runs on the host."""
+
+    call: int
+    label: str
+    reads: Mapping[str, Place]
+    writes: tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a device needs to run one method, in order.
+
+    ``buffers`` are sizes in bytes; buffer 0 is the uniform buffer with every parameter record.
+    ``places`` has where each call's results lie right after the call.
+    """
+
+    name: str
+    calls: tuple[Call, ...]
+    buffers: tuple[int, ...]
+    constants: tuple[Constant, ...]
+    params: bytes = field(repr=False)
+    steps: tuple[Dispatch | HostCall, ...]
+    inputs: tuple[Place, ...]
+    outputs: tuple[Place, ...]
+    input_specs: tuple[TensorSpec, ...]
+    output_specs: tuple[TensorSpec, ...]
+    places: tuple[tuple[Place, ...], ...]
+
+    @property
+    def host_calls(self) -> tuple[HostCall, ...]:
+        """The calls that run on the host."""
+        return tuple(step for step in self.steps if isinstance(step, HostCall))
+
+    @property
+    def constant_bytes(self) -> int:
+        """Bytes of the constants on the device."""
+        return sum(c.words.nbytes for c in self.constants)
+
+    @property
+    def device_bytes(self) -> int:
+        """Bytes of every buffer."""
+        return sum(self.buffers)
+
+    @property
+    def activation_bytes(self) -> int:
+        """Bytes of the buffers shared by intermediate values, inputs and outputs."""
+        kept = {0, *(c.buffer for c in self.constants)}
+        return sum(size for i, size in enumerate(self.buffers) if i not in kept)
+
+    def largest_live_set(self) -> int:
+        """Bytes of the largest set of values that must exist at once."""
+        spans = self._spans()
+        last = len(self.steps) + 1
+        return max(
+            (sum(s for a, b, s in spans if a <= t <= b) for t in range(-1, last)), default=0
+        )
+
+    def _spans(self) -> list[tuple[int, int, int]]:
+        first: dict[Value, int] = {p.value: -1 for p in self.inputs}
+        final: dict[Value, int] = {p.value: -1 for p in self.inputs}
+        size: dict[Value, int] = {p.value: p.nbytes for p in self.inputs}
+        for at, step in enumerate(self.steps):
+            for place in self.places[step.call]:
+                first.setdefault(place.value, at)
+                final[place.value] = at
+                size[place.value] = place.nbytes
+            for value in self.calls[step.call].inputs.values():
+                if value in first:
+                    final[value] = at
+        for place in self.outputs:
+            final[place.value] = len(self.steps)
+        return [(first[v], final[v], size[v]) for v in first]
+
+    def __str__(self) -> str:
+        lines = [f"plan {self.name}: {len(self.steps)} steps, {self.device_bytes:,} bytes"]
+        for step in self.steps:
+            if isinstance(step, HostCall):
+                lines.append(f"  host {step.label}")
+                continue
+            grid = "x".join(map(str, step.grid))
+            reads = ", ".join(f"b{r.buffer}" for r in step.reads)
+            writes = ", ".join(f"b{r.buffer}" for r in step.writes)
+            lines.append(f"  {step.label} grid {grid}: {reads} -> {writes}")
+        return "\n".join(lines)
+

@@ -1,0 +1,255 @@
+"""What users hold: load a program, call it, verify it, profile it."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Literal, TypeAlias
+
+import nybble.ops  # noqa: F401  (declares the operators)
+from nybble import formats
+from nybble.contract import Array
+from nybble.devices import Device, Executable, open_device
+from nybble.errors import ContractError, NybbleError, UnsupportedProgramError
+from nybble.graph import Graph, TensorSpec, format_graph
+from nybble.graph.build import build_graph
+from nybble.interchange import from_caller, to_caller
+from nybble.passes import run_passes
+from nybble.plan import Plan, make_plan
+from nybble.plan.choose import why_on_host
+from nybble.profile import Profile, profile_method
+from nybble.verify import VerifyReport, verify_method
+
+__all__ = ["Method", "Program", "load"]
+
+Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
+OnUnsupported: TypeAlias = Literal["host", "error"]
+
+
+def load(
+    source: Source,
+    *,
+    device: str = "auto",
+    on_unsupported: OnUnsupported = "host",
+    external: Sequence[Source] = (),
+) -> Program:
+    """Load a ``.pte`` program and make it ready on a device.
+
+    Args:
+        source: path, bytes, or a binary file object.
+        device: ``auto`` (the best WebGPU adapter, else the host), ``webgpu``, ``webgpu:1``,
+            ``dawn`` (where wgpudawn is installed), ``host``.
+        on_unsupported: what to do with calls that the device cannot take: ``host`` runs their
+            numpy reference and says so once in a warning, ``error`` refuses.
+        external: ``.ptd`` files that hold constants of the program.
+
+    Raises:
+        ProgramFormatError: the bytes are no well-formed program.
+        UnsupportedProgramError: something in the program cannot be run; ``calls`` lists all.
+        DeviceError: there is no such device, or it refused.
+        OSError: the file cannot be read.
+    """
+    if on_unsupported not in ("host", "error"):
+        raise ContractError(
+            f"on_unsupported: expected 'host' or 'error', received {on_unsupported!r}"
+        )
+    file = formats.read_program(_read(source), [_read(item) for item in external])
+    for sentence in file.warnings:
+        warnings.warn(sentence, stacklevel=2)
+    graphs = [build_graph(method) for method in file.methods]
+    opened = open_device(device)
+    return Program(opened, [Method(opened, graph, on_unsupported) for graph in graphs])
+
+
+class Program(Mapping[str, "Method"]):
+    """A loaded program: methods by name. Calling it calls ``forward``, or its only method."""
+
+    def __init__(self, device: Device, methods: Sequence[Method]) -> None:
+        self.device = device.info
+        self._methods = {method.name: method for method in methods}
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods, in the file's order."""
+        return tuple(self._methods)
+
+    def __getitem__(self, name: str) -> Method:
+        try:
+            return self._methods[name]
+        except KeyError:
+            raise ContractError(
+                f"the program has no method {name!r}; it has {', '.join(self._methods)}"
+            ) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._methods)
+
+    def __len__(self) -> int:
+        return len(self._methods)
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Run the default method; see :meth:`Method.__call__`."""
+        return self._default(*inputs)
+
+    def verify(self, *inputs: Any) -> VerifyReport:
+        """Verify the default method; see :meth:`Method.verify`."""
+        return self._default.verify(*inputs)
+
+    def profile(self, *inputs: Any, repeats: int = 5) -> Profile:
+        """Profile the default method; see :meth:`Method.profile`."""
+        return self._default.profile(*inputs, repeats=repeats)
+
+    @property
+    def _default(self) -> Method:
+        if len(self._methods) == 1:
+            return next(iter(self._methods.values()))
+        return self["forward"]
+
+    def __str__(self) -> str:
+        return "\n\n".join(str(method) for method in self._methods.values())
+
+    def __repr__(self) -> str:
+        return f"<Program {', '.join(self._methods)} on {self.device}>"
+
+    def close(self) -> None:
+        """Free what the device holds; the program cannot be called again."""
+        for method in self._methods.values():
+            method.close()
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Method:
+    """One entry point of a program, planned for its device."""
+
+    def __init__(self, device: Device, graph: Graph, on_unsupported: OnUnsupported) -> None:
+        self.device = device
+        self.source = graph
+        self.graph = run_passes(graph)
+        self.plan: Plan = make_plan(self.graph, device.capabilities)
+        self._tell_host_calls(on_unsupported)
+        self._executable: Executable | None = device.prepare(self.plan)
+
+    @property
+    def name(self) -> str:
+        """The method's name in the file."""
+        return self.graph.name
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Name, element type and shape of each input."""
+        return self.graph.input_specs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Name, element type and shape of each output."""
+        return self.graph.output_specs
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Run the method.
+
+        Args:
+            inputs: numpy arrays, torch tensors or anything with DLPack, as :attr:`inputs` says.
+
+        Returns:
+            One output as itself, several as a tuple, of the same kind as the inputs.
+
+        Raises:
+            ContractError: wrong count, type or shape of the inputs.
+            DeviceError: the device failed; :class:`DeviceLostError` when it went away.
+        """
+        results = self.executable.run(self.arrays(inputs))
+        return to_caller(results, self.outputs, inputs)
+
+    def arrays(self, inputs: Sequence[Any]) -> list[Array]:
+        """Inputs checked and converted to the graph's types."""
+        if len(inputs) != len(self.inputs):
+            listed = "; ".join(map(str, self.inputs)) or "none"
+            raise ContractError(
+                f"{self.name}: received {len(inputs)} inputs, expected {len(self.inputs)} ({listed})"
+            )
+        return [
+            from_caller(value, spec, target.dtype)
+            for value, spec, target in zip(inputs, self.inputs, self.graph.inputs, strict=True)
+        ]
+
+    @property
+    def executable(self) -> Executable:
+        """The plan on the device."""
+        if self._executable is None:
+            raise NybbleError(f"method '{self.name}' is closed; load the program again")
+        return self._executable
+
+    def verify(self, *inputs: Any) -> VerifyReport:
+        """Run every call on the device and on the host reference, and compare.
+
+        Integer results must be equal; float results within the element type's tolerance.
+        """
+        return verify_method(self.device, self.source, self.graph, self.arrays(inputs))
+
+    def profile(self, *inputs: Any, repeats: int = 5) -> Profile:
+        """Time of each dispatch beside the bytes and operations it had to move."""
+        return profile_method(self.device, self.executable, self.arrays(inputs), repeats)
+
+    def __str__(self) -> str:
+        return format_graph(self.graph)
+
+    def close(self) -> None:
+        """Free what the device holds for this method."""
+        if self._executable is not None:
+            self._executable.close()
+            self._executable = None
+
+    def _tell_host_calls(self, on_unsupported: OnUnsupported) -> None:
+        if not self.device.capabilities.kernels or not self.plan.host_calls:
+            return
+        reasons = []
+        moved = 0
+        for step in self.plan.host_calls:
+            call = self.plan.calls[step.call]
+            reasons.append(
+                f"{call.operator.name} ({call.origin}): "
+                f"{why_on_host(call, self.device.capabilities)}"
+            )
+            moved += sum(p.nbytes for p in (*step.reads.values(), *step.writes))
+        listed = "\n".join(f"  - {reason}" for reason in reasons)
+        if on_unsupported == "error":
+            raise UnsupportedProgramError(
+                f"method '{self.name}': {self.device.info.name} cannot take {len(reasons)} of "
+                f"{len(self.plan.calls)} calls:\n{listed}\n"
+                "Load with on_unsupported='host' to run those on the host",
+                reasons,
+            )
+        warnings.warn(
+            f"method '{self.name}': {len(reasons)} of {len(self.plan.calls)} calls run on the "
+            f"host, which copies {moved:,} bytes a run between it and {self.device.info.name}:\n"
+            f"{listed}",
+            stacklevel=4,
+        )
+
+
+def _read(source: Source) -> bytes | bytearray | memoryview:
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return source
+    if isinstance(source, (str, os.PathLike)):
+        return Path(source).read_bytes()
+    if isinstance(source, io.IOBase) or hasattr(source, "read"):
+        data = source.read()
+        if isinstance(data, (bytes, bytearray)):
+            return data
+    raise ContractError(
+        f"expected a path, bytes or a binary file object, received {type(source).__name__}"
+    )

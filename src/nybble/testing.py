@@ -1,0 +1,136 @@
+"""Runs single calls on a device and compares them with their references.
+
+What the conformance suite is made of; usable on anyone's own adapter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import nybble.ops  # noqa: F401  (declares the operators)
+from nybble.contract import REGISTRY, Alias, Array, Kernel
+from nybble.devices import Device, run_reference
+from nybble.graph import single_call
+from nybble.plan import make_plan
+
+__all__ = ["TOLERANCES", "Case", "check_call", "compare", "run_call", "run_expected"]
+
+TOLERANCES = {"float32": 1e-5, "float16": 1e-3}
+"""Largest error of a float result relative to the scale of what it sums, by element type."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One call of an operator; ``constants`` names the arrays a program would hold."""
+
+    operator: str
+    arguments: Mapping[str, Any] = field(repr=False)
+    constants: tuple[str, ...] = ()
+    id: str = ""
+
+    @property
+    def name(self) -> str:
+        """The printed name: operator, shapes of the tensors, and the id."""
+        shapes = "-".join(
+            "x".join(map(str, a.shape)) or "scalar"
+            for a in self.arguments.values()
+            if isinstance(a, np.ndarray)
+        )
+        return "-".join(filter(None, (self.operator.split(".")[1], shapes, self.id)))
+
+
+def run_call(
+    device: Device,
+    operator: str,
+    arguments: Mapping[str, Any],
+    *,
+    kernel: int | None = None,
+    constants: tuple[str, ...] = (),
+) -> tuple[Array, ...]:
+    """Results of one call on a device.
+
+    Args:
+        device: where to run.
+        operator: its serialized name.
+        arguments: arrays and attributes by name.
+        kernel: index of the kernel to use; None lets the planner choose.
+        constants: names of the arrays that a program would hold as constants.
+    """
+    graph, inputs = single_call(REGISTRY[operator], arguments, constants)
+    forced: dict[Any, Kernel | Alias] = {}
+    if kernel is not None:
+        forced[graph.calls[0]] = REGISTRY[operator].kernels[kernel]
+    executable = device.prepare(make_plan(graph, device.capabilities, forced=forced))
+    try:
+        return tuple(executable.run(inputs))
+    finally:
+        executable.close()
+
+
+def run_expected(operator: str, arguments: Mapping[str, Any]) -> tuple[Array, ...]:
+    """Results of the reference."""
+    graph, inputs = single_call(REGISTRY[operator], arguments)
+    names = [value.name for value in graph.inputs]
+    return run_reference(graph.calls[0], dict(zip(names, inputs, strict=True)))
+
+
+def compare(expected: Array, actual: Array, exact: bool) -> str | None:
+    """What differs between two results, None when they agree.
+
+    Exact results agree bit for bit (all NaNs are one). Other float results agree within the
+    type's tolerance of the larger of the element and the result's root mean square.
+    """
+    if expected.shape != actual.shape or expected.dtype != actual.dtype:
+        return f"expected {expected.dtype}{expected.shape}, got {actual.dtype}{actual.shape}"
+    if exact or expected.dtype.kind != "f":
+        wrong = ~((expected == actual) | _both_nan(expected, actual))
+    else:
+        wrong = _beyond_tolerance(expected, actual)
+    count = int(wrong.sum())
+    if not count:
+        return None
+    first = tuple(int(i) for i in np.argwhere(wrong)[0])
+    with np.errstate(invalid="ignore"):
+        worst = np.max(np.abs(expected[wrong].astype(np.float64) - actual[wrong]))
+    return (
+        f"{count} of {wrong.size} differ, first at {first}: expected {expected[first]}, "
+        f"got {actual[first]}; worst error {worst:.3g}"
+    )
+
+
+def _both_nan(expected: Array, actual: Array) -> Array:
+    if expected.dtype.kind != "f":
+        return np.zeros(expected.shape, bool)
+    return np.isnan(expected) & np.isnan(actual)
+
+
+def _beyond_tolerance(expected: Array, actual: Array) -> Array:
+    finite = np.isfinite(expected)
+    wide = expected.astype(np.float64)
+    scale = np.sqrt(np.mean(np.square(wide[finite]))) if finite.any() else 0.0
+    tolerance = TOLERANCES[expected.dtype.name]
+    with np.errstate(invalid="ignore"):
+        close = np.abs(wide - actual) <= tolerance * np.maximum(np.abs(wide), scale)
+    same = (expected == actual) | _both_nan(expected, actual)
+    return ~np.where(finite, close, same)
+
+
+def check_call(device: Device, case: Case, kernel: int | None = None) -> None:
+    """Raise AssertionError unless the device's results agree with the reference's."""
+    expected = run_expected(case.operator, case.arguments)
+    actual = run_call(
+        device, case.operator, case.arguments, kernel=kernel, constants=case.constants
+    )
+    exact = REGISTRY[case.operator].exact
+    for output, one, other in zip(
+        REGISTRY[case.operator].outputs, expected, actual, strict=True
+    ):
+        problem = compare(one, other, exact)
+        if problem:
+            raise AssertionError(f"{case.name} on {device.info}: result '{output.name}': {problem}")
+
+

@@ -1,0 +1,142 @@
+"""Is it right on this GPU? Every call on the device against the host reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.table import Table
+
+from nybble.contract import Array
+from nybble.devices import Device, HostDevice, run_reference
+from nybble.graph import Call, Graph, Value
+from nybble.plan import HostCall, make_plan
+from nybble.testing import compare
+
+__all__ = ["CallCheck", "VerifyReport", "verify_method"]
+
+
+@dataclass(frozen=True)
+class CallCheck:
+    """One call's comparison; ``problem`` is None where device and reference agree."""
+
+    operator: str
+    origin: str
+    shapes: str
+    exact: bool
+    on_host: bool
+    problem: str | None
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """The comparison of a method on a device; true when everything agrees."""
+
+    method: str
+    device: str
+    checks: tuple[CallCheck, ...]
+    problems: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return not self.problems and all(check.problem is None for check in self.checks)
+
+    @property
+    def first_problem(self) -> CallCheck | None:
+        """The first call that differs."""
+        return next((check for check in self.checks if check.problem), None)
+
+    @property
+    def summary(self) -> str:
+        """One sentence."""
+        wrong = [check for check in self.checks if check.problem]
+        exact = sum(check.exact for check in self.checks)
+        if not wrong and not self.problems:
+            return (
+                f"{self.method} on {self.device}: all {len(self.checks)} calls agree with the "
+                f"reference, {exact} of them bit for bit"
+            )
+        if self.problems and not wrong:
+            return f"{self.method} on {self.device}: {self.problems[0]}"
+        first = wrong[0]
+        return (
+            f"{self.method} on {self.device}: {len(wrong)} of {len(self.checks)} calls differ; "
+            f"the first is {first.operator} ({first.origin}) {first.shapes}: {first.problem}"
+        )
+
+    def table(self) -> Table:
+        """A row for each call."""
+        table = Table(title=self.summary, title_justify="left")
+        for column in ("#", "call", "shapes", "check", "result"):
+            table.add_column(column, justify="right" if column == "#" else "left")
+        for number, check in enumerate(self.checks):
+            kind = "on host" if check.on_host else "bit for bit" if check.exact else "tolerance"
+            result = "[green]equal[/]" if check.problem is None else f"[red]{check.problem}[/]"
+            table.add_row(str(number), check.operator, check.shapes, kind, result)
+        return table
+
+
+def verify_method(
+    device: Device, source: Graph, graph: Graph, inputs: Sequence[Array]
+) -> VerifyReport:
+    """Compare every call of ``graph`` on a device with its reference.
+
+    Each reference gets the device's own inputs, so that an error shows where it arises. The run
+    with shared buffers must equal the run that keeps every value; and where every call is exact,
+    the outputs must equal the reference of ``source``, the graph before any pass.
+    """
+    plan = make_plan(graph, device.capabilities, keep=True)
+    executable = device.prepare(plan)
+    try:
+        traced = executable.trace(inputs)
+        kept = executable.run(inputs)
+    finally:
+        executable.close()
+    values: dict[Value, Array] = dict(zip((p.value for p in plan.inputs), inputs, strict=True))
+    for call, results in zip(plan.calls, traced, strict=True):
+        values.update(zip(call.outputs, results, strict=True))
+    hosted = {step.call for step in plan.steps if isinstance(step, HostCall)}
+    checks = tuple(
+        _check(call, results, values, index in hosted)
+        for index, (call, results) in enumerate(zip(plan.calls, traced, strict=True))
+    )
+    problems = _whole(device, source, graph, inputs, kept)
+    return VerifyReport(graph.name, device.info.name, checks, problems)
+
+
+def _check(
+    call: Call, results: Sequence[Array], values: Mapping[Value, Array], on_host: bool
+) -> CallCheck:
+    tensors = {name: values[v] for name, v in call.inputs.items() if v.constant is None}
+    expected = run_reference(call, tensors)
+    exact = call.operator.exact or call.outputs[0].dtype.numpy.kind != "f"
+    problem = None
+    for one, other in zip(expected, results, strict=True):
+        problem = problem or compare(one, other, exact)
+    into = ", ".join(str(v) for v in call.inputs.values() if v.constant is None)
+    out = ", ".join(map(str, call.outputs))
+    return CallCheck(
+        call.operator.name, call.origin, f"{into} -> {out}", exact, on_host, problem
+    )
+
+
+def _whole(
+    device: Device, source: Graph, graph: Graph, inputs: Sequence[Array], kept: Sequence[Array]
+) -> tuple[str, ...]:
+    problems = []
+    executable = device.prepare(make_plan(graph, device.capabilities))
+    try:
+        outputs = executable.run(inputs)
+    finally:
+        executable.close()
+    for spec, one, other in zip(graph.output_specs, kept, outputs, strict=True):
+        problem = compare(one, other, exact=True)
+        if problem:
+            problems.append(f"{spec.name} changes when buffers are shared: {problem}")
+    exact = all(call.operator.exact for call in source.calls)
+    host = HostDevice()
+    expected = host.prepare(make_plan(source, host.capabilities)).run(inputs)
+    for spec, one, other in zip(graph.output_specs, expected, outputs, strict=True):
+        problem = compare(one, other, exact) if exact else None
+        if problem:
+            problems.append(f"{spec.name} differs from the program's reference: {problem}")
+    return tuple(problems)

@@ -78,7 +78,8 @@ def _to_numpy(value: Any, spec: TensorSpec) -> Array:
 def _narrow(array: Array, spec: TensorSpec, target: DType) -> Array:
     if array.dtype == target.numpy:
         return array
-    narrowed = array.astype(target.numpy)
+    with np.errstate(over="ignore", invalid="ignore"):
+        narrowed = array.astype(target.numpy)
     if array.dtype.kind in "iu" and not np.array_equal(narrowed, array):
         raise ContractError(
             f"{spec.name}: holds integers beyond {target}, in which the program computes"

@@ -6,6 +6,7 @@ import io
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal, TypeAlias
@@ -57,12 +58,15 @@ def load(
         raise ContractError(
             f"on_unsupported: expected 'host' or 'error', received {on_unsupported!r}"
         )
+    if isinstance(external, (str, bytes, bytearray, memoryview, os.PathLike)):
+        kind = type(external).__name__
+        raise ContractError(f"external: expected a list of .ptd files, received one {kind}")
     file = formats.read_program(_read(source), [_read(item) for item in external])
     for sentence in file.warnings:
         warnings.warn(sentence, stacklevel=2)
     graphs = [build_graph(method) for method in file.methods]
     opened = open_device(device)
-    return Program(opened, [Method(opened, graph, on_unsupported) for graph in graphs])
+    return Program(opened, list(map(Method, repeat(opened), graphs, repeat(on_unsupported))))
 
 
 class Program(Mapping[str, "Method"]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -99,8 +100,9 @@ def bind(
             declaration, what came, and the axes bound so far.
     """
     binder = _Binder(operator)
+    binder.refuse_unknown(arguments)
     for argument in operator.arguments:
-        binder.add(argument, arguments.get(argument.name, argument.default))
+        binder.add(argument, arguments.get(argument.name, argument.given_default))
     binder.derive()
     outputs = binder.outputs()
     if declared_outputs is not None:
@@ -122,6 +124,15 @@ class _Binder:
             f"{self.operator.name}: {name} {problem}\n"
             f"  declared  {declared}\n  received  {received}\n  bound     {bound}"
         )
+
+    def refuse_unknown(self, arguments: Mapping[str, Any]) -> None:
+        known = [a.name for a in self.operator.arguments]
+        unknown = [name for name in arguments if name not in known]
+        if unknown:
+            raise ContractError(
+                f"{self.operator.name}: it has no argument {', '.join(map(repr, unknown))}; "
+                f"its arguments are {', '.join(known)}"
+            )
 
     def add(self, argument: Argument, value: Any) -> None:
         if argument.ignored:
@@ -284,8 +295,8 @@ def _convert(annotation: Any, value: Any) -> Any:
     """
     if annotation is float and isinstance(value, (int, float)):
         return float(value)
-    if annotation is int and isinstance(value, (int, float)) and value == int(value):
-        return int(value)
+    if annotation is int and isinstance(value, (int, float)):
+        return int(value) if math.isfinite(value) and value == int(value) else None
     if annotation is bool and isinstance(value, (bool, int)) and value in (0, 1):
         return bool(value)
     if annotation is str and isinstance(value, str):

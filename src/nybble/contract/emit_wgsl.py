@@ -33,18 +33,19 @@ class BoundTensor:
 
 
 def bound_tensors(kernel: Kernel, call: BoundCall) -> tuple[BoundTensor, ...]:
-    """The storage bindings of a kernel for one call, in binding order."""
+    """The storage bindings of a kernel for one call: those it reads, then those it writes."""
+    overwritten = set(kernel.in_place.values())
     inputs = [
-        BoundTensor(name, value.dtype, False)
+        BoundTensor(name, value.dtype, name in overwritten)
         for name, value in call.tensors.items()
         if name not in kernel.unused
     ]
     results = [
         BoundTensor(output.name, type_.dtype, True)
         for output, type_ in zip(call.operator.outputs, call.outputs, strict=True)
-        if output.name not in kernel.unused
+        if output.name not in kernel.unused and output.name not in kernel.in_place
     ]
-    return (*inputs, *results)
+    return tuple(sorted([*inputs, *results], key=lambda tensor: tensor.writable))
 
 
 def constants_of(kernel: Kernel, names: Mapping[str, Any]) -> dict[str, Any]:

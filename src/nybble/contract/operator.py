@@ -59,6 +59,11 @@ class Argument:
         """Whether the argument is a tensor, and not an attribute."""
         return isinstance(self.type, TensorAnnotation)
 
+    @property
+    def given_default(self) -> Any:
+        """The default, None where the signature has none: a missing argument."""
+        return None if self.default is inspect.Parameter.empty else self.default
+
     def __str__(self) -> str:
         if self.is_tensor:
             return str(self.type)
@@ -92,7 +97,13 @@ class Operator:
     shape: Callable[..., Shape] | None
     family: str
     exact: bool
+    mutates: Mapping[str, str]
     documentation: str = field(repr=False)
+
+    @property
+    def stored_outputs(self) -> tuple[Output, ...]:
+        """The results that a program stores: all but the new content of arguments."""
+        return tuple(o for o in self.outputs if o.name not in self.mutates)
 
     @property
     def serialized(self) -> tuple[Argument, ...]:
@@ -116,7 +127,8 @@ class Operator:
         }
         tensors = {a.name for a in self.arguments} | {o.name for o in self.outputs}
         dtypes = {f"{a.name}_dtype" for a in self.arguments if a.is_tensor}
-        return tuple(sorted(axes | tensors | dtypes | set(self.derived) | {"count"}))
+        words = {f"{name}_words" for name in tensors}
+        return tuple(sorted(axes | tensors | dtypes | words | set(self.derived) | {"count"}))
 
     def _output_types(self) -> tuple[TensorAnnotation, ...]:
         return tuple(o.type for o in self.outputs)
@@ -137,6 +149,7 @@ def op(
     operations: str = "numel(out)",
     shape: Callable[..., Shape] | None = None,
     exact: bool = False,
+    mutates: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Any]], Operator]:
     """Declare an operator by its numpy reference.
 
@@ -150,6 +163,8 @@ def op(
         operations: arithmetic operations of one call, for profiles.
         shape: result's shape from the bound arguments, where axes cannot say it. Called with the
             reference's arguments, tensors replaced by their shapes.
+        mutates: results that a program does not store, because they are the new content of an
+            argument: result name to argument name.
         exact: results must equal the reference's bit for bit; else the dtype's tolerance holds.
 
     Raises:
@@ -172,6 +187,7 @@ def op(
             shape=shape,
             family=reference.__module__.split(".")[2],
             exact=exact,
+            mutates=dict(mutates or {}),
             documentation=inspect.cleandoc(reference.__doc__ or ""),
         )
         _check_declaration(operator)
@@ -211,6 +227,7 @@ def _argument(parameter: inspect.Parameter) -> Argument:
 
 def _check_declaration(operator: Operator) -> None:
     known = operator.names()
+    _check_names(operator)
     for key, expression in operator.derived.items():
         expression.check(known, f"{operator.name}, derived axis {key}")
     operator.operations.check(known, f"{operator.name}, operations")
@@ -220,6 +237,21 @@ def _check_declaration(operator: Operator) -> None:
         _check_kernel(operator, kernel, known)
 
 
+def _check_names(operator: Operator) -> None:
+    """Arguments, results, axes and derived axes share one scope: no name may mean two things."""
+    named = [*(a.name for a in operator.arguments), *(o.name for o in operator.outputs)]
+    named += list(operator.derived)
+    axes = {
+        token.lstrip("*")
+        for argument in operator.arguments
+        if argument.is_tensor
+        for token in argument.type.axes.split()
+    }
+    twice = {name for name in named if named.count(name) > 1} | axes.intersection(named)
+    if twice:
+        raise ValueError(f"{operator.name}: {', '.join(sorted(twice))} is declared twice")
+
+
 def _check_kernel(operator: Operator, kernel: Kernel | Alias, known: Sequence[str]) -> None:
     where = f"{operator.name}, {getattr(kernel, 'shader', 'alias')}"
     tensors = {a.name for a in operator.arguments if a.is_tensor}
@@ -227,14 +259,19 @@ def _check_kernel(operator: Operator, kernel: Kernel | Alias, known: Sequence[st
     named = set(kernel.layouts)
     if isinstance(kernel, Kernel):
         named |= set(kernel.vectors) | set(kernel.unused)
-        constants = list(kernel.fixed)
+        named |= set(kernel.in_place) | set(kernel.in_place.values())
+        constants: list[str] = []
         for key, expression in kernel.fixed.items():
             expression.check([*known, *constants], f"{where}, constant {key}")
+            constants.append(key)
         for key, param in kernel.params.items():
             param.value.check([*known, *constants], f"{where}, parameter {key}")
         for expression in kernel.groups:
             expression.check([*known, *constants, *kernel.params], f"{where}, grid")
         kernel.condition.check([*known, *constants, *DEVICE_FACTS], f"{where}, when")
+    else:
+        named.add(kernel.source)
+        kernel.condition.check(known, f"{where}, when")
     if named - tensors:
         raise ValueError(f"{where}: {', '.join(sorted(named - tensors))} is no tensor of it")
 

@@ -36,6 +36,7 @@ def params_record(kernel: Kernel, values: Mapping[str, Any], grid_width: int) ->
     """
     record = np.zeros((), params_dtype(kernel))
     record["grid_width"] = grid_width
-    for name, value in values.items():
-        record[name] = value
+    with np.errstate(over="ignore"):  # a bound beyond float32 is infinite
+        for name, value in values.items():
+            record[name] = value
     return record.tobytes()

@@ -30,7 +30,9 @@ def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
     for sizes in zip(*padded, strict=True):
         wider = {size for size in sizes if size != 1}
         if len(wider) > 1:
-            raise ValueError(f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast")
+            raise ValueError(
+                f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast"
+            )
         result.append(wider.pop() if wider else 1)
     return tuple(result)
 
@@ -41,9 +43,11 @@ def merged(axes: Iterable[Axis]) -> tuple[Axis, ...]:
     for size, *strides in axes:
         if size == 1:
             continue
-        if result and all(o == i * size for o, i in zip(result[-1][1:], strides, strict=True)):
-            size *= result.pop()[0]
-        result.append((size, *strides))
+        seamless = result and all(
+            outer == inner * size for outer, inner in zip(result[-1][1:], strides, strict=True)
+        )
+        whole = size * result.pop()[0] if seamless else size
+        result.append((whole, *strides))
     return tuple(reversed(result))
 
 
@@ -70,9 +74,7 @@ def permuted_axes(shape: Sequence[int], dims: Sequence[int]) -> tuple[Axis, ...]
     return merged((shape[d], strides[d]) for d in dims)
 
 
-def sliced_axes(
-    shape: Sequence[int], dim: int, step: int, out: Sequence[int]
-) -> tuple[Axis, ...]:
+def sliced_axes(shape: Sequence[int], dim: int, step: int, out: Sequence[int]) -> tuple[Axis, ...]:
     """The axes of a slice along ``dim``, of shape ``out``, with the input's strides."""
     strides = row_major(shape)
     strides[dim] *= step

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from nybble.errors import DeviceError
 
-from .base import Device, DeviceInfo, Executable, Timing, run_reference
+from .base import Device, DeviceInfo, Executable, States, Timing, run_reference
 from .host import HostDevice
 from .null import NullDevice
 
+if TYPE_CHECKING:
+    from .webgpu import WebGpuDevice
+
 __all__ = [
-    "Device", "DeviceInfo", "Executable", "HostDevice", "NullDevice", "Timing", "devices",
+    "Device", "DeviceInfo", "Executable", "HostDevice", "NullDevice", "States", "Timing",
+    "devices",
     "open_device", "run_reference",
 ]  # fmt: skip
 
@@ -52,18 +56,26 @@ def open_device(name: str = "auto") -> Device:
 def _automatic() -> Device:
     try:
         return open_device("webgpu")
-    except DeviceError:
+    except DeviceError as error:
         warnings.warn(
-            "no WebGPU adapter was found, the numpy references on the host are used; "
-            "run `nybble doctor` to see what is missing and how to get it",
-            stacklevel=3,
+            f"no WebGPU device can be used, the numpy references on the host are: {error}",
+            stacklevel=4,
         )
         return HostDevice()
 
 
-@lru_cache(maxsize=None)
-def _open_adapter(name: str) -> Device:
-    """One device an adapter: pipelines compiled for one program serve the next."""
-    from .webgpu import WebGpuDevice, find_adapter
+_OPENED: dict[str, WebGpuDevice] = {}
+"""One device an adapter: pipelines compiled for one program serve the next."""
 
-    return WebGpuDevice(find_adapter(name))
+
+def _open_adapter(name: str) -> Device:
+    from .webgpu import WebGpuDevice, adapters, find_adapter
+
+    opened = _OPENED.get(name)
+    if opened is not None and not opened.answers():
+        # A lost device stays lost, and Dawn gives each adapter one device only: look anew.
+        adapters.cache_clear()
+        opened = None
+    if opened is None:
+        opened = _OPENED[name] = WebGpuDevice(find_adapter(name))
+    return opened

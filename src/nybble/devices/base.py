@@ -8,12 +8,12 @@ from typing import Protocol
 
 import numpy as np
 
-from nybble.contract import Array
+from nybble.contract import Array, Layout
 from nybble.errors import ContractError
 from nybble.graph import Call
-from nybble.plan import Capabilities, Plan
+from nybble.plan import Capabilities, Place, Plan
 
-__all__ = ["Device", "DeviceInfo", "Executable", "Timing", "run_reference"]
+__all__ = ["Device", "DeviceInfo", "Executable", "Pending", "States", "Timing", "run_reference"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,14 @@ class Timing:
     on_host: bool
 
 
+class Pending(Protocol):
+    """A run under way."""
+
+    def result(self) -> list[Array]:
+        """The outputs, waiting for the device if need be."""
+        ...
+
+
 class Executable(Protocol):
     """A plan made ready on a device: pipelines, buffers and bindings exist."""
 
@@ -49,6 +57,10 @@ class Executable(Protocol):
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """Outputs for inputs that already have the plan's types."""
+        ...
+
+    def submit(self, inputs: Sequence[Array]) -> Pending:
+        """Start a run without waiting for it."""
         ...
 
     def trace(self, inputs: Sequence[Array]) -> list[tuple[Array, ...]]:
@@ -64,15 +76,57 @@ class Executable(Protocol):
         ...
 
 
+class States(Protocol):
+    """Named values that stay on a device between runs, shared by the plans prepared with them."""
+
+    def names(self) -> tuple[str, ...]:
+        """The states' names."""
+        ...
+
+    def layouts(self) -> Mapping[str, Layout]:
+        """The layout in which each lies."""
+        ...
+
+    def read(self, name: str) -> Array:
+        """The content of a state."""
+        ...
+
+    def write(self, name: str, content: Array) -> None:
+        """Replace the content of a state."""
+        ...
+
+    def close(self) -> None:
+        """Free all states."""
+        ...
+
+
 class Device(Protocol):
     """Where plans run."""
 
     info: DeviceInfo
     capabilities: Capabilities
 
-    def prepare(self, plan: Plan) -> Executable:
-        """Make a plan ready to run."""
+    def new_states(self) -> States:
+        """An empty set of states."""
         ...
+
+    def prepare(self, plan: Plan, states: States | None = None) -> Executable:
+        """Make a plan ready to run; its states are looked up in, or added to, ``states``."""
+        ...
+
+
+def check_state(name: str, place: Place, content: Array) -> Array:
+    """``content`` as the state holds it.
+
+    Raises:
+        ContractError: another type or shape than the state's.
+    """
+    value = place.value
+    if content.dtype != value.dtype.numpy or content.shape != value.shape:
+        raise ContractError(
+            f"state {name!r}: expected {value}, received {content.dtype}{list(content.shape)}"
+        )
+    return content
 
 
 def run_reference(call: Call, tensors: Mapping[str, Array]) -> tuple[Array, ...]:

@@ -6,14 +6,16 @@ import platform
 import statistics
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from nybble.contract import Array
+from nybble.contract import Array, Layout
+from nybble.errors import OutOfDeviceMemoryError
 from nybble.graph import Value
-from nybble.plan import Capabilities, Plan
+from nybble.plan import Capabilities, Place, Plan
 
-from .base import DeviceInfo, Timing, run_reference
+from .base import DeviceInfo, States, Timing, check_state, run_reference
 
 __all__ = ["HostDevice"]
 
@@ -31,22 +33,92 @@ class HostDevice:
         )
         self.capabilities = Capabilities(kernels=False)
 
-    def prepare(self, plan: Plan) -> HostExecutable:
-        """Nothing to make ready."""
-        return HostExecutable(plan)
+    def new_states(self) -> HostStates:
+        """An empty set of states."""
+        return HostStates()
+
+    def prepare(self, plan: Plan, states: States | None = None) -> HostExecutable:
+        """Only the states are made ready."""
+        own = states if isinstance(states, HostStates) else HostStates()
+        own.add(plan)
+        return HostExecutable(plan, own)
+
+
+class HostStates:
+    """States as numpy arrays."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, Array] = {}
+        self._places: dict[str, Place] = {}
+
+    def add(self, plan: Plan) -> None:
+        """Take a plan's states, unless they are here already."""
+        for state in plan.states:
+            self._places.setdefault(state.name, state.place)
+            self._arrays.setdefault(state.name, state.initial)
+
+    def names(self) -> tuple[str, ...]:
+        """The states' names."""
+        return tuple(self._arrays)
+
+    def layouts(self) -> dict[str, Layout]:
+        """The layout of each; all are plain arrays here."""
+        return {name: place.layout for name, place in self._places.items()}
+
+    def read(self, name: str) -> Array:
+        """The content of a state."""
+        return self._arrays[name].copy()
+
+    def write(self, name: str, content: Array) -> None:
+        """Replace the content of a state."""
+        self._arrays[name] = check_state(name, self._places[name], content).copy()
+
+    def put(self, name: str, content: Array) -> None:
+        """Replace the content by an array that nobody changes."""
+        self._arrays[name] = content
+
+    def close(self) -> None:
+        """Drop all states."""
+        self._arrays.clear()
+
+
+@dataclass(frozen=True)
+class HostPending:
+    """A run that is over."""
+
+    outputs: list[Array]
+
+    def result(self) -> list[Array]:
+        """The outputs."""
+        return self.outputs
 
 
 class HostExecutable:
     """A plan on the host: values by name, calls in order."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, states: HostStates) -> None:
         self.plan = plan
+        self._states = states
+
+    def submit(self, inputs: Sequence[Array]) -> HostPending:
+        """Run at once."""
+        return HostPending(self.run(inputs))
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
-        """Outputs of the references."""
+        """Outputs of the references, copies of the caller's inputs and of constants included.
+
+        Raises:
+            OutOfDeviceMemoryError: the host's memory does not hold a result.
+        """
         values: dict[Value, Array] = {}
-        self._run(inputs, values)
-        return [_lookup(place.value, values) for place in self.plan.outputs]
+        try:
+            self._run(inputs, values)
+            return [_lookup(place.value, values).copy() for place in self.plan.outputs]
+        except MemoryError as error:
+            raise OutOfDeviceMemoryError(
+                f"method '{self.plan.name}' exceeds the host's memory: {error}. "
+                "Use a smaller batch"
+            ) from error
 
     def trace(self, inputs: Sequence[Array]) -> list[tuple[Array, ...]]:
         """Results of every call."""
@@ -71,6 +143,7 @@ class HostExecutable:
         values.update(
             (place.value, array) for place, array in zip(self.plan.inputs, inputs, strict=True)
         )
+        values.update((s.place.value, self._states.read(s.name)) for s in self.plan.states)
         begin = time.perf_counter()
         times = []
         for call in self.plan.calls:
@@ -78,6 +151,8 @@ class HostExecutable:
             tensors = {n: values[v] for n, v in call.inputs.items() if v.constant is None}
             values.update(zip(call.outputs, run_reference(call, tensors), strict=True))
             times.append((start - begin, time.perf_counter() - start))
+        for state in self.plan.states:
+            self._states.put(state.name, _lookup(state.final, values))
         return times
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from nybble.contract import Array
 from nybble.plan import Capabilities, Plan
 
-from .base import DeviceInfo, Timing
+from .base import DeviceInfo, States, Timing
+from .host import HostPending, HostStates
 
 __all__ = ["NullDevice"]
 
@@ -21,7 +22,11 @@ class NullDevice:
         self.info = DeviceInfo("null", "none", "null", "none", "computes nothing")
         self.capabilities = capabilities or Capabilities()
 
-    def prepare(self, plan: Plan) -> NullExecutable:
+    def new_states(self) -> HostStates:
+        """An empty set of states."""
+        return HostStates()
+
+    def prepare(self, plan: Plan, states: States | None = None) -> NullExecutable:
         """Nothing to make ready."""
         return NullExecutable(plan)
 
@@ -31,6 +36,10 @@ class NullExecutable:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+
+    def submit(self, inputs: Sequence[Array]) -> HostPending:
+        """Zeros at once."""
+        return HostPending(self.run(inputs))
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """Zeros for every output."""

@@ -1,11 +1,11 @@
 """The IR, and what makes, prints and checks it."""
 
-from .ir import Call, Graph, TensorSpec, Value, make_call, nbytes
+from .ir import Call, Graph, State, TensorSpec, Value, make_call, nbytes
 from .show import format_graph
 from .single import single_call
 from .verify import verify_graph
 
 __all__ = [
-    "Call", "Graph", "TensorSpec", "Value", "format_graph", "make_call", "nbytes", "single_call",
+    "Call", "Graph", "State", "TensorSpec", "Value", "format_graph", "make_call", "nbytes", "single_call",
     "verify_graph",
 ]  # fmt: skip

@@ -139,6 +139,8 @@ class _Builder:
     def method_constant(self, index: int, item: formats.FileTensor) -> Value:
         name = item.name or f"constant_{index}"
         dtype = self.element_type(item.dtype, name)
+        if item.dtype not in DTYPES:
+            return Value(name, DTYPES[dtype], item.shape)
         stored = np.frombuffer(item.data or b"", np.dtype(item.dtype))
         outer_first = stored.reshape([item.shape[d] for d in item.dim_order])
         data = outer_first.transpose(np.argsort(item.dim_order)) if item.shape else outer_first
@@ -180,7 +182,10 @@ class _Builder:
         self, operator: Operator, arguments: Sequence[Any], declared: Sequence[Any], where: str
     ) -> list[Value]:
         """Append a call; its results, or stand-ins if it breaks its contract."""
-        types = [Value("", DTYPES[_NARROWED.get(d.dtype, d.dtype)], d.shape) for d in declared]
+        types = [
+            Value("", DTYPES[self.element_type(d.dtype, f"{where}, its result")], d.shape)
+            for d in declared
+        ]
         try:
             named = bind_serialized(operator, arguments)
             if any(a.name == "out_dtype" and a.internal for a in operator.arguments):
@@ -272,8 +277,10 @@ class _DelegateBuilder:
         return item
 
     def constant(self, index: int, item: formats.DelegateTensor) -> Value:
-        data: Array = np.frombuffer(item.data or b"", np.dtype(item.dtype)).reshape(item.shape)
         dtype = self.outer.element_type(item.dtype, f"{self.where}, constant {index}")
+        if item.dtype not in DTYPES:
+            return Value(f"constant_{index}", DTYPES[dtype], item.shape)
+        data: Array = np.frombuffer(item.data or b"", np.dtype(item.dtype)).reshape(item.shape)
         return Value(f"constant_{index}", DTYPES[dtype], item.shape, data.astype(dtype, copy=False))
 
     def add(self, node: formats.DelegateNode) -> None:

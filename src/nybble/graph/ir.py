@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nybble.contract import Array, BoundCall, DType, Operator, bind
 from nybble.contract.dtypes import DTYPES
 
-__all__ = ["Call", "Graph", "TensorSpec", "Value", "make_call", "nbytes"]
+__all__ = ["Call", "Graph", "State", "TensorSpec", "Value", "make_call", "nbytes"]
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,22 @@ class Call:
 
 
 @dataclass(frozen=True, eq=False)
+class State:
+    """A value that persists between runs: it is ``value`` at the start and ``final`` at the end.
+
+    Graphs stay functional: whatever writes a state makes a new value, and the planner puts the
+    last one where the state lies. ``initial`` is the content before the first run.
+    """
+
+    name: str
+    value: Value
+    final: Value
+    initial: Array = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
 class Graph:
-    """A method: inputs, calls in order, outputs.
+    """A method: inputs, calls in order, outputs, and states.
 
     ``input_specs`` and ``output_specs`` are the caller's view; their element types may be wider
     (int64, float64) than the values', and are converted at the border.
@@ -80,17 +94,26 @@ class Graph:
     calls: tuple[Call, ...]
     input_specs: tuple[TensorSpec, ...]
     output_specs: tuple[TensorSpec, ...]
+    states: tuple[State, ...] = ()
 
-    def with_calls(self, calls: Sequence[Call], outputs: Sequence[Value] | None = None) -> Graph:
-        """The same graph with other calls (and outputs)."""
-        return Graph(
-            self.name,
-            self.inputs,
-            self.outputs if outputs is None else tuple(outputs),
-            tuple(calls),
-            self.input_specs,
-            self.output_specs,
+    def with_calls(
+        self,
+        calls: Sequence[Call],
+        outputs: Sequence[Value] | None = None,
+        states: Sequence[State] | None = None,
+    ) -> Graph:
+        """The same graph with other calls (and outputs, and states)."""
+        return replace(
+            self,
+            calls=tuple(calls),
+            outputs=self.outputs if outputs is None else tuple(outputs),
+            states=self.states if states is None else tuple(states),
         )
+
+    @property
+    def results(self) -> tuple[Value, ...]:
+        """What the graph is run for: its outputs and the final values of its states."""
+        return (*self.outputs, *(state.final for state in self.states))
 
     def users(self) -> dict[Value, list[Call]]:
         """The calls that read each value, in order; a value nobody reads is absent."""
@@ -118,7 +141,8 @@ class Graph:
         for call in self.calls:
             changed = {n: final(v) for n, v in call.inputs.items() if v in replacements}
             calls.append(call.replaced(**changed) if changed else call)
-        return self.with_calls(calls, [final(v) for v in self.outputs])
+        states = [replace(state, final=final(state.final)) for state in self.states]
+        return self.with_calls(calls, [final(v) for v in self.outputs], states)
 
 
 def make_call(

@@ -13,7 +13,13 @@ def format_graph(graph: Graph) -> str:
     """The text of a graph; constants appear as ``const``, values as ``%name``."""
     inputs = ", ".join(f"%{value.name}: {value}" for value in graph.inputs)
     lines = [f"method {graph.name}({inputs}) {{"]
+    lines += [f"  state %{s.value.name}: {s.value}  // {s.name}" for s in graph.states]
     lines += [f"  {_call(call)}" for call in graph.calls]
+    lines += [
+        f"  state %{s.value.name} <- {_operand(s.final)}"
+        for s in graph.states
+        if s.final is not s.value
+    ]
     outputs = ", ".join(_operand(value) for value in graph.outputs)
     return "\n".join([*lines, f"  return {outputs}", "}"])
 

@@ -9,6 +9,7 @@ from nybble.graph import Graph, verify_graph
 from .drop_dead_calls import drop_dead_calls
 from .drop_identities import drop_identities
 from .fold_activation import fold_activation
+from .fold_constants import fold_constants
 from .fold_prepack import fold_prepack
 from .fuse_code_range import fuse_code_range
 
@@ -18,6 +19,7 @@ Pass = Callable[[Graph], Graph]
 
 PIPELINE: tuple[Pass, ...] = (
     fold_prepack,
+    fold_constants,
     drop_identities,
     fold_activation,
     fuse_code_range,

@@ -15,7 +15,7 @@ __all__ = ["drop_dead_calls"]
 
 def drop_dead_calls(graph: Graph) -> Graph:
     """The graph with only the calls that its outputs need."""
-    needed = set(graph.outputs)
+    needed = set(graph.results)
     kept: list[Call] = []
     for call in reversed(graph.calls):
         if needed.intersection(call.outputs):

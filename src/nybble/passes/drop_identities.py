@@ -25,9 +25,9 @@ COPIES = frozenset(
 
 def drop_identities(graph: Graph) -> Graph:
     """The graph without copies that keep type and shape."""
-    dropped = [call for call in graph.calls if _is_identity(call)]
+    dropped = {call for call in graph.calls if _is_identity(call)}
     replacements = {call.outputs[0]: next(iter(call.inputs.values())) for call in dropped}
-    kept = [call for call in graph.calls if call not in set(dropped)]
+    kept = [call for call in graph.calls if call not in dropped]
     return graph.with_calls(kept).substitute(replacements)
 
 

@@ -22,6 +22,5 @@ def _fold(call: Call) -> Call:
     arguments = call.arguments
     if arguments.get("activation") != "relu" or "code_min" not in arguments:
         return call
-    bottom = max(arguments["code_min"], arguments["zero_point_out"])
-    top = max(arguments["code_max"], bottom)
-    return call.replaced(activation="none", code_min=bottom, code_max=top)
+    bottom = min(max(arguments["code_min"], arguments["zero_point_out"]), arguments["code_max"])
+    return call.replaced(activation="none", code_min=bottom)

@@ -48,7 +48,7 @@ def _fuse_one(graph: Graph) -> Graph | None:
         if chain is None:
             continue
         producer, dequantize, clamp = chain
-        low, high = _code_range(call, clamp)
+        low, high = _code_range(call, _clamp_bounds(clamp))
         calls = [
             _narrowed(item, low, high) if item is producer else item
             for item in graph.calls
@@ -67,7 +67,7 @@ def _chain(
     """The producer, the dequantize and the clamp that end in ``quantize``, if they fuse."""
 
     def sole_producer(value: Value) -> Call | None:
-        lone = len(users.get(value, [])) == 1 and value not in graph.outputs
+        lone = len(users.get(value, [])) == 1 and value not in graph.results
         return producers.get(value) if lone else None
 
     clamp = None
@@ -92,9 +92,9 @@ def _range_names(call: Call) -> tuple[str, str] | None:
     return None
 
 
-def _code_range(quantize: Call, clamp: Call | None) -> tuple[int, int]:
-    low, high = _clamp_bounds(clamp)
-    bounds = np.array([low, high], np.float32)
+def _code_range(quantize: Call, limits: tuple[float, float]) -> tuple[int, int]:
+    with np.errstate(over="ignore"):
+        bounds = np.array(limits, np.float64).astype(np.float32)
     codes = arithmetic.quantize(
         bounds,
         quantize.arguments["scale"],
@@ -111,8 +111,9 @@ def _clamp_bounds(clamp: Call | None) -> tuple[float, float]:
     if clamp.operator.name == _RELU:
         return 0.0, math.inf
     low, high = (clamp.arguments[name] for name in _CLAMPS[clamp.operator.name])
-    low = -math.inf if low is None else low
-    high = math.inf if high is None else high
+    # A bound that is NaN bounds nothing, as in the clamps' references.
+    low = -math.inf if low is None or math.isnan(low) else low
+    high = math.inf if high is None or math.isnan(high) else high
     return min(low, high), high
 
 

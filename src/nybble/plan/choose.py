@@ -6,12 +6,15 @@ call takes the viable kernel with the fewest conversions. Conversions become cal
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
 from nybble.contract import REGISTRY, ROW_MAJOR, Alias, Kernel, Layout
 from nybble.contract.emit_wgsl import bound_tensors, constants_of
+from nybble.contract.params import params_values
 from nybble.graph import Call, Graph, Value, make_call
 
 from .plan import Capabilities
@@ -19,6 +22,11 @@ from .plan import Capabilities
 __all__ = ["Choice", "Chosen", "choose_kernels", "viable_kernels", "why_on_host", "why_unviable"]
 
 RELAYOUT = "nybble.relayout.default"
+_RANGES = {
+    "u32": (0, 2**32 - 1),
+    "i32": (-(2**31), 2**31 - 1),
+    "f32": (-math.inf, math.inf),
+}
 
 
 @dataclass(frozen=True)
@@ -30,7 +38,11 @@ class Choice:
 
     def layout(self, name: str) -> Layout:
         """The layout in which the tensor called ``name`` is read or written."""
-        return ROW_MAJOR if self.kernel is None else self.kernel.layouts.get(name, ROW_MAJOR)
+        if self.kernel is None:
+            return ROW_MAJOR
+        if isinstance(self.kernel, Kernel):
+            name = self.kernel.in_place.get(name, name)
+        return self.kernel.layouts.get(name, ROW_MAJOR)
 
     def bound(self, name: str) -> bool:
         """Whether the kernel reads the tensor at all."""
@@ -39,11 +51,12 @@ class Choice:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The choices in order, the layout of every value, and the outputs, row-major."""
+    """The choices in order, every value's layout, the outputs (row-major), the states' finals."""
 
     choices: tuple[Choice, ...]
-    layouts: Mapping[Value, Layout]
+    layouts: dict[Value, Layout]
     outputs: tuple[Value, ...]
+    finals: tuple[Value, ...]
 
 
 def why_unviable(kernel: Kernel | Alias, call: Call, device: Capabilities) -> str | None:
@@ -54,6 +67,9 @@ def why_unviable(kernel: Kernel | Alias, call: Call, device: Capabilities) -> st
     names.update(constants_of(kernel, names))
     if not kernel.condition.evaluate({**names, **device.facts()}):
         return f"needs {kernel.condition}"
+    wide = _beyond_words(kernel, names)
+    if wide:
+        return f"{wide} does not fit 32 bits"
     tensors = bound_tensors(kernel, call.bound)
     if len(tensors) > device.max_bindings:
         return f"binds {len(tensors)} buffers, the device allows {device.max_bindings}"
@@ -79,6 +95,19 @@ def why_unviable(kernel: Kernel | Alias, call: Call, device: Capabilities) -> st
     return None
 
 
+def _beyond_words(kernel: Kernel, names: Mapping[str, Any]) -> str | None:
+    """The first constant or parameter of a kernel that a shader's 32 bits cannot hold."""
+    for name in kernel.fixed:
+        value = names[name]
+        if isinstance(value, int) and not -(2**31) <= value < 2**32:
+            return f"{name} = {value}"
+    for name, value in params_values(kernel, names).items():
+        low, high = _RANGES[kernel.params[name].type]
+        if not low <= value <= high:
+            return f"{name} = {value}"
+    return None
+
+
 def viable_kernels(call: Call, device: Capabilities) -> list[Kernel | Alias]:
     """The kernels of a call's operator that the device can run, in declared order."""
     if not device.kernels:
@@ -87,7 +116,10 @@ def viable_kernels(call: Call, device: Capabilities) -> list[Kernel | Alias]:
 
 
 def choose_kernels(
-    graph: Graph, device: Capabilities, forced: Mapping[Call, Kernel | Alias] | None = None
+    graph: Graph,
+    device: Capabilities,
+    forced: Mapping[Call, Kernel | Alias] | None = None,
+    state_layouts: Mapping[str, Layout] | None = None,
 ) -> Chosen:
     """The calls of a graph with their kernels, layout conversions inserted.
 
@@ -95,13 +127,22 @@ def choose_kernels(
         graph: the program.
         device: what the device can do.
         forced: kernels to use whatever the cost, for tests.
+        state_layouts: layouts that states have already, by name.
     """
     candidates: dict[Call, list[Kernel | Alias | None]] = {}
     for call in graph.calls:
         found: list[Kernel | Alias | None] = list(viable_kernels(call, device)) or [None]
         candidates[call] = [forced[call]] if forced and call in forced else found
-    demands = _demands(graph, candidates)
-    chooser = _Chooser(graph, demands)
+    states = {
+        state.value: layout
+        for state in graph.states
+        if (layout := (state_layouts or {}).get(state.name)) is not None
+    }
+    wanted = _demands(graph, candidates, {})
+    for state in graph.states:
+        states.setdefault(state.value, wanted.get(state.value, ROW_MAJOR))
+    finals = {state.final: states[state.value] for state in graph.states}
+    chooser = _Chooser(graph, _demands(graph, candidates, finals), states)
     for call in graph.calls:
         chooser.place(call, candidates[call])
     return chooser.finish()
@@ -112,9 +153,11 @@ def _results(call: Call) -> dict[str, Value]:
 
 
 def _demands(
-    graph: Graph, candidates: Mapping[Call, list[Kernel | Alias | None]]
+    graph: Graph,
+    candidates: Mapping[Call, list[Kernel | Alias | None]],
+    finals: Mapping[Value, Layout],
 ) -> dict[Value, Layout]:
-    demands: dict[Value, Layout] = {value: ROW_MAJOR for value in graph.outputs}
+    demands: dict[Value, Layout] = {value: ROW_MAJOR for value in graph.outputs} | dict(finals)
     for call in reversed(graph.calls):
         options = [Choice(call, kernel) for kernel in candidates[call]]
         results = _results(call)
@@ -130,10 +173,13 @@ def _demands(
 
 
 class _Chooser:
-    def __init__(self, graph: Graph, demands: Mapping[Value, Layout]) -> None:
+    def __init__(
+        self, graph: Graph, demands: Mapping[Value, Layout], states: Mapping[Value, Layout]
+    ) -> None:
         self.graph = graph
         self.demands = demands
         self.layouts: dict[Value, Layout] = {value: ROW_MAJOR for value in graph.inputs}
+        self.layouts.update(states)
         self.converted: dict[tuple[Value, Layout], Value] = {}
         self.choices: list[Choice] = []
         self.numbers = count()
@@ -195,7 +241,13 @@ class _Chooser:
             v if v.constant is not None else self._in_layout(v, ROW_MAJOR)
             for v in self.graph.outputs
         )
-        return Chosen(tuple(self.choices), self.layouts, outputs)
+        finals = tuple(
+            s.final
+            if s.final.constant is not None
+            else self._in_layout(s.final, self.layouts[s.value])
+            for s in self.graph.states
+        )
+        return Chosen(tuple(self.choices), self.layouts, outputs, finals)
 
 
 def why_on_host(call: Call, device: Capabilities) -> str:

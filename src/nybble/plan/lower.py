@@ -12,9 +12,10 @@ from nybble.contract.params import params_record, params_values
 from nybble.errors import OutOfDeviceMemoryError
 from nybble.graph import Call, Graph, Value
 
-from .choose import Choice, Chosen, choose_kernels
+from .choose import Choice, choose_kernels
 from .memory import Lifetime, share_buffers
-from .plan import Capabilities, Constant, Dispatch, HostCall, Place, Plan, Region
+from .place import Placement, place_values
+from .plan import Capabilities, Constant, Dispatch, HostCall, Place, Plan, Region, StatePlace
 
 __all__ = ["make_plan"]
 
@@ -32,6 +33,7 @@ def make_plan(
     *,
     keep: bool = False,
     forced: Mapping[Call, Kernel | Alias] | None = None,
+    state_layouts: Mapping[str, Layout] | None = None,
 ) -> Plan:
     """Plan a graph for a device.
 
@@ -40,22 +42,26 @@ def make_plan(
         device: what the device can do.
         keep: give every value a buffer of its own, so that all can be read after a run.
         forced: kernels by call, for tests.
+        state_layouts: layouts that states have already in another plan, by name.
 
     Raises:
         OutOfDeviceMemoryError: a value is larger than a buffer of the device may be.
     """
-    return _Lowering(graph, device, choose_kernels(graph, device, forced), keep).plan()
+    chosen = choose_kernels(graph, device, forced, state_layouts)
+    return _Lowering(graph, device, place_values(graph, chosen), keep).plan()
 
 
 class _Lowering:
-    def __init__(self, graph: Graph, device: Capabilities, chosen: Chosen, keep: bool) -> None:
+    def __init__(
+        self, graph: Graph, device: Capabilities, placement: Placement, keep: bool
+    ) -> None:
         self.graph = graph
         self.device = device
-        self.choices = chosen.choices
-        self.graph_outputs = chosen.outputs
-        self.layouts = chosen.layouts
+        self.placement = placement
+        self.choices = placement.choices
+        self.graph_outputs = placement.outputs
+        self.layouts = placement.layouts
         self.keep = keep
-        self.root: dict[Value, Value] = {}
         self.buffer_of: dict[Value, int] = {}
         self.sizes: list[int] = [0]
         self.constants: list[Constant] = []
@@ -63,7 +69,6 @@ class _Lowering:
         self.records: list[bytes] = []
 
     def plan(self) -> Plan:
-        self._alias()
         self._assign_buffers()
         steps = tuple(step for i, c in enumerate(self.choices) for step in self._steps(i, c))
         params = b"".join(record.ljust(SLOT, b"\0") for record in self.records)
@@ -80,17 +85,14 @@ class _Lowering:
             input_specs=self.graph.input_specs,
             output_specs=self.graph.output_specs,
             places=tuple(tuple(map(self._place, c.call.outputs)) for c in self.choices),
+            states=tuple(
+                StatePlace(state.name, self._place(state.value), final, state.initial)
+                for state, final in zip(self.graph.states, self.placement.finals, strict=True)
+            ),
         )
 
-    def _alias(self) -> None:
-        for choice in self.choices:
-            if isinstance(choice.kernel, Alias):
-                source = choice.call.inputs[choice.kernel.source]
-                if source.constant is None:
-                    self.root[choice.call.outputs[0]] = self._root(source)
-
     def _root(self, value: Value) -> Value:
-        return self.root.get(value, value)
+        return self.placement.root(value)
 
     def _bytes(self, value: Value) -> int:
         layout = self.layouts[value]
@@ -98,7 +100,8 @@ class _Lowering:
         return max(ALIGNMENT, -(-size // ALIGNMENT) * ALIGNMENT)
 
     def _assign_buffers(self) -> None:
-        first: dict[Value, int] = {value: -1 for value in self.graph.inputs}
+        states = [state.value for state in self.graph.states]
+        first: dict[Value, int] = dict.fromkeys((*self.graph.inputs, *states), -1)
         last: dict[Value, int] = dict(first)
         for step, choice in enumerate(self.choices):
             for value in choice.call.outputs:
@@ -110,7 +113,7 @@ class _Lowering:
         for value in self.graph_outputs:
             if value.constant is None:
                 last[self._root(value)] = len(self.choices)
-        values = list(first)
+        values = [value for value in first if value not in states]
         end = len(self.choices)
         lifetimes = [
             Lifetime(self._bytes(v), -1 if self.keep else first[v], end if self.keep else last[v])
@@ -121,6 +124,9 @@ class _Lowering:
         base = len(self.sizes)
         self.sizes += sizes
         self.buffer_of = {v: base + a for v, a in zip(values, assigned, strict=True)}
+        for value in states:
+            self.buffer_of[value] = len(self.sizes)
+            self.sizes.append(self._bytes(value))
 
     def _check_sizes(self, values: list[Value], lifetimes: list[Lifetime]) -> None:
         if not self.device.kernels:
@@ -171,6 +177,7 @@ class _Lowering:
         names.update(constants)
         shader = emit_wgsl(kernel, call.bound, constants, packed_dot=self.device.packed_dot)
         regions = self._regions(call, kernel)
+        names.update(self._word_counts(call, kernel))
         pieces = self._pieces(call, kernel)
         for start, count in pieces:
             piece = {**names, "count": count} if kernel.split else names
@@ -205,7 +212,7 @@ class _Lowering:
         writes: list[tuple[Region, int]] = []
         results = {o.name: v for o, v in zip(call.operator.outputs, call.outputs, strict=True)}
         for tensor in bound_tensors(kernel, call.bound):
-            value = results[tensor.name] if tensor.writable else call.inputs[tensor.name]
+            value = results.get(tensor.name) or call.inputs[tensor.name]
             layout = kernel.layouts.get(tensor.name, ROW_MAJOR)
             if value.constant is None:
                 buffer = self.buffer_of[self._root(value)]
@@ -216,6 +223,17 @@ class _Lowering:
             region = Region(buffer, 0, size)
             (writes if tensor.writable else reads).append((region, tensor.dtype.itemsize))
         return reads, writes
+
+    def _word_counts(self, call: Call, kernel: Kernel) -> dict[str, int]:
+        """``NAME_words`` of every tensor that the kernel binds: its size in its layout."""
+        results = {o.name: v for o, v in zip(call.operator.outputs, call.outputs, strict=True)}
+        counts = {}
+        for tensor in bound_tensors(kernel, call.bound):
+            value = results.get(tensor.name) or call.inputs[tensor.name]
+            layout = kernel.layouts.get(tensor.name, ROW_MAJOR)
+            size = layout.words(value.dtype, value.shape, call.bound.names)
+            counts[f"{tensor.name}_words"] = size
+        return counts
 
     def _pieces(self, call: Call, kernel: Kernel) -> list[tuple[int, int]]:
         """(first element, elements) of each dispatch of a call."""

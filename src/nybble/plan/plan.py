@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
-from nybble.contract import Layout
+from nybble.contract import Array, Layout
 from nybble.contract.layouts import Words
 from nybble.graph import Call, TensorSpec, Value
 
-__all__ = ["Capabilities", "Constant", "Dispatch", "HostCall", "Place", "Plan", "Region"]
+__all__ = [
+    "Capabilities", "Constant", "Dispatch", "HostCall", "Place", "Plan", "Region", "StatePlace",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,16 @@ class Constant:
 
 
 @dataclass(frozen=True)
+class StatePlace:
+    """Where a state lies, and its content before the first run; ``final`` is what a run leaves."""
+
+    name: str
+    place: Place
+    final: Value
+    initial: Array = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Dispatch:
     """One dispatch of a kernel. ``call`` indexes the plan's calls; ``shader`` is whole WGSL."""
 
@@ -125,6 +137,7 @@ class Plan:
     input_specs: tuple[TensorSpec, ...]
     output_specs: tuple[TensorSpec, ...]
     places: tuple[tuple[Place, ...], ...]
+    states: tuple[StatePlace, ...] = ()
 
     @property
     def host_calls(self) -> tuple[HostCall, ...]:
@@ -144,7 +157,7 @@ class Plan:
     @property
     def activation_bytes(self) -> int:
         """Bytes of the buffers shared by intermediate values, inputs and outputs."""
-        kept = {0, *(c.buffer for c in self.constants)}
+        kept = {0, *(c.buffer for c in self.constants), *(s.place.buffer for s in self.states)}
         return sum(size for i, size in enumerate(self.buffers) if i not in kept)
 
     def largest_live_set(self) -> int:
@@ -159,17 +172,33 @@ class Plan:
         first: dict[Value, int] = {p.value: -1 for p in self.inputs}
         final: dict[Value, int] = {p.value: -1 for p in self.inputs}
         size: dict[Value, int] = {p.value: p.nbytes for p in self.inputs}
+        same = self._aliases()
         for at, step in enumerate(self.steps):
             for place in self.places[step.call]:
                 first.setdefault(place.value, at)
                 final[place.value] = at
                 size[place.value] = place.nbytes
             for value in self.calls[step.call].inputs.values():
-                if value in first:
-                    final[value] = at
+                if same.get(value, value) in first:
+                    final[same.get(value, value)] = at
         for place in self.outputs:
-            final[place.value] = len(self.steps)
+            value = same.get(place.value, place.value)
+            if value in first:
+                final[value] = len(self.steps)
         return [(first[v], final[v], size[v]) for v in first]
+
+    def _aliases(self) -> dict[Value, Value]:
+        """The value in whose buffer each result of a call without a step lies."""
+        stepped = {step.call for step in self.steps}
+        buffers = {p.value: p.buffer for places in (self.inputs, *self.places) for p in places}
+        same: dict[Value, Value] = {}
+        for index, call in enumerate(self.calls):
+            if index in stepped:
+                continue
+            for value in call.inputs.values():
+                if buffers.get(value) == buffers[call.outputs[0]]:
+                    same[call.outputs[0]] = same.get(value, value)
+        return same
 
     def __str__(self) -> str:
         lines = [f"plan {self.name}: {len(self.steps)} steps, {self.device_bytes:,} bytes"]

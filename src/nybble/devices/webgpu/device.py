@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from nybble.devices.base import States
 from nybble.errors import DeviceError, OutOfDeviceMemoryError
 from nybble.plan import Capabilities, Plan
 
 from .adapters import Adapter
 from .errors import device_errors
 from .executable import WebGpuExecutable
+from .states import WebGpuStates
 
 __all__ = ["WebGpuDevice"]
 
@@ -56,7 +58,11 @@ class WebGpuDevice:
         self._layouts: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._pipelines: dict[str, Any] = {}
 
-    def prepare(self, plan: Plan) -> WebGpuExecutable:
+    def new_states(self) -> WebGpuStates:
+        """An empty set of states."""
+        return WebGpuStates(self)
+
+    def prepare(self, plan: Plan, states: States | None = None) -> WebGpuExecutable:
         """Create buffers, pipelines and bind groups for a plan.
 
         Raises:
@@ -64,7 +70,8 @@ class WebGpuDevice:
             DeviceError: the driver refused a shader or a buffer.
         """
         with device_errors(self.info.name):
-            return WebGpuExecutable(self, plan)
+            own = states if isinstance(states, WebGpuStates) else self.new_states()
+            return WebGpuExecutable(self, plan, own)
 
     def layout(self, reads: int, writes: int) -> tuple[Any, Any]:
         """The bind group layout and pipeline layout for that many storage bindings."""
@@ -113,6 +120,14 @@ class WebGpuDevice:
                 f"{self.capabilities.max_buffer:,}. Use a smaller batch or device='host'"
             )
         return self.handle.create_buffer(size=size, usage=usage)
+
+    def answers(self) -> bool:
+        """Whether the device still works; one that was lost never does again."""
+        try:
+            self.handle.create_buffer(size=16, usage=self.module.BufferUsage.COPY_DST).destroy()
+        except self.module.GPUError:
+            return False
+        return True
 
     def _compiles(self, code: str) -> bool:
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import struct
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,8 @@ from nybble.plan import Dispatch, HostCall, Place, Plan, Region
 
 from .encode import ApiEncoder, PreparedDispatch, encoder_for
 from .errors import device_errors
+from .states import WebGpuStates
+from .timing import DispatchTimer
 
 if TYPE_CHECKING:
     from .device import WebGpuDevice
@@ -28,15 +29,20 @@ __all__ = ["WebGpuExecutable"]
 class WebGpuExecutable:
     """Replays one plan. Not for use from several threads at once."""
 
-    def __init__(self, device: WebGpuDevice, plan: Plan) -> None:
+    def __init__(self, device: WebGpuDevice, plan: Plan, states: WebGpuStates) -> None:
         self.device = device
         self.plan = plan
         usage = device.module.BufferUsage
         storage = usage.STORAGE | usage.COPY_DST | usage.COPY_SRC
+        kept = {
+            state.place.buffer: states.buffer(state, plan.buffers[state.place.buffer], storage)
+            for state in plan.states
+        }
         self._buffers = [
-            device.buffer(size, usage.UNIFORM | usage.COPY_DST if i == 0 else storage)
+            kept.get(i) or device.buffer(size, storage if i else usage.UNIFORM | usage.COPY_DST)
             for i, size in enumerate(plan.buffers)
         ]
+        self._own = [buffer for i, buffer in enumerate(self._buffers) if i not in kept]
         self._upload_constants()
         self._prepared = {
             index: self._prepare(step)
@@ -44,37 +50,46 @@ class WebGpuExecutable:
             if isinstance(step, Dispatch)
         }
         self._segments = self._cut_segments()
-        self._offsets, total = _offsets(plan.outputs)
-        self._staging = device.buffer(max(16, total), usage.MAP_READ | usage.COPY_DST)
+        self._offsets, self._staging_size = _offsets(plan.outputs)
+        self._free_staging: list[Any] = []
+        self._all_staging: list[Any] = []
         self._encoders: list[Any] = [ApiEncoder(s) for s in self._dispatch_lists()]
-        self._ready: Any = None
+        self._ready: tuple[Any, Any] | None = None
         self._replays = 0
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """Outputs for inputs of the plan's types."""
+        return self.submit(inputs).result()
+
+    def submit(self, inputs: Sequence[Array]) -> Pending:
+        """Start a run without waiting for it."""
         with device_errors(self.device.info.name):
             self._write_inputs(inputs)
-            self._submit_all()
-            return self._read_outputs()
+            return Pending(self, self._submit_all())
 
     def trace(self, inputs: Sequence[Array]) -> list[tuple[Array, ...]]:
         """Results of every call, in order."""
         with device_errors(self.device.info.name):
             self._write_inputs(inputs)
-            self._submit_all()
+            self._free_staging.append(self._submit_all())
             return [tuple(self._read(place) for place in places) for places in self.plan.places]
 
     def close(self) -> None:
         """Free the buffers; the executable cannot run again."""
         self._ready = None
-        for buffer in (*self._buffers, self._staging):
+        for buffer in (*self._own, *self._all_staging):
             buffer.destroy()
 
     def profile(self, inputs: Sequence[Array], repeats: int) -> list[Timing]:
-        """Median time of each step: GPU timestamps, or submission to idle without them."""
+        """Median time of each step over ``repeats`` runs.
+
+        Inputs are uploaded once: later runs see what the first left, which costs the same.
+        """
         with device_errors(self.device.info.name):
-            runs = [self._profile_once(inputs) for _ in range(repeats)]
-        begin = statistics.median(0.0 for _ in runs)
+            self._write_inputs(inputs)
+            timer = DispatchTimer(self.device)
+            runs = [self._profile_once(timer) for _ in range(repeats)]
+        begin = 0.0
         timings = []
         for index, step in enumerate(self.plan.steps):
             seconds = statistics.median(run[index] for run in runs)
@@ -124,15 +139,15 @@ class WebGpuExecutable:
     def _dispatch_lists(self) -> list[list[PreparedDispatch]]:
         return [segment for segment in self._segments if isinstance(segment, list)]
 
-    def _submit_all(self) -> None:
-        """Run every segment, and copy the outputs into the staging buffer."""
+    def _submit_all(self) -> Any:
+        """Run every segment; the staging buffer into which the outputs are copied."""
         if len(self._segments) <= 1 and not self.plan.host_calls:
-            command, self._ready = self._ready or self._encode_whole(), None
+            (command, staging), self._ready = self._ready or self._encode_whole(), None
             self.device.handle.queue.submit([command])
             self._after_first_run()
             # The next call's commands are recorded while the GPU works on this one's.
             self._ready = self._encode_whole()
-            return
+            return staging
         encoders = iter(self._encoders)
         for segment in self._segments:
             if isinstance(segment, HostCall):
@@ -142,9 +157,10 @@ class WebGpuExecutable:
                 self._encode_pass(command, next(encoders))
                 self.device.handle.queue.submit([command.finish()])
         command = self.device.handle.create_command_encoder()
-        self._copy_outputs(command)
+        staging = self._copy_outputs(command)
         self.device.handle.queue.submit([command.finish()])
         self._after_first_run()
+        return staging
 
     def _after_first_run(self) -> None:
         """The first run goes through the validating API; later ones take the quick way."""
@@ -152,12 +168,12 @@ class WebGpuExecutable:
             self._encoders = [encoder_for(self.device.module, s) for s in self._dispatch_lists()]
         self._replays += 1
 
-    def _encode_whole(self) -> Any:
+    def _encode_whole(self) -> tuple[Any, Any]:
         command = self.device.handle.create_command_encoder()
         for encoder in self._encoders:
             self._encode_pass(command, encoder)
-        self._copy_outputs(command)
-        return command.finish()
+        staging = self._copy_outputs(command)
+        return command.finish(), staging
 
     @staticmethod
     def _encode_pass(command: Any, encoder: Any) -> None:
@@ -165,24 +181,36 @@ class WebGpuExecutable:
         encoder.encode(compute_pass)
         compute_pass.end()
 
-    def _copy_outputs(self, command: Any) -> None:
+    def _copy_outputs(self, command: Any) -> Any:
+        staging = self._take_staging()
         for place, offset in zip(self.plan.outputs, self._offsets, strict=True):
             if place.nbytes:
                 command.copy_buffer_to_buffer(
-                    self._buffers[place.buffer], 0, self._staging, offset, place.nbytes
+                    self._buffers[place.buffer], 0, staging, offset, place.nbytes
                 )
+        return staging
 
-    def _read_outputs(self) -> list[Array]:
-        self._staging.map_sync("READ_NOSYNC" if self._is_native else "READ")
+    def _take_staging(self) -> Any:
+        if self._free_staging:
+            return self._free_staging.pop()
+        usage = self.device.module.BufferUsage
+        size = max(16, self._staging_size)
+        self._all_staging.append(self.device.buffer(size, usage.MAP_READ | usage.COPY_DST))
+        return self._all_staging[-1]
+
+    def read_staging(self, staging: Any) -> list[Array]:
+        """Wait for a run's outputs, and give its staging buffer back."""
+        staging.map_sync("READ_NOSYNC" if self._is_native else "READ")
         try:
-            view = np.frombuffer(self._staging.read_mapped(copy=False), np.uint32)
+            view = np.frombuffer(staging.read_mapped(copy=False), np.uint32)
             results = [
                 _unpack(place, view[offset // 4 : (offset + place.nbytes) // 4]).copy()
                 for place, offset in zip(self.plan.outputs, self._offsets, strict=True)
             ]
             del view
         finally:
-            self._staging.unmap()
+            staging.unmap()
+            self._free_staging.append(staging)
         return results
 
     @property
@@ -210,49 +238,33 @@ class WebGpuExecutable:
         for place, result in zip(step.writes, results, strict=True):
             self._write(place, result)
 
-    def _profile_once(self, inputs: Sequence[Array]) -> list[float]:
-        self._write_inputs(inputs)
+    def _profile_once(self, timer: DispatchTimer) -> list[float]:
         seconds: list[float] = []
-        for index, step in enumerate(self.plan.steps):
-            if isinstance(step, HostCall):
+        for segment in self._segments:
+            if isinstance(segment, HostCall):
                 start = time.perf_counter()
-                self._run_on_host(step)
+                self._run_on_host(segment)
                 seconds.append(time.perf_counter() - start)
-            elif self.device.has_timestamps:
-                seconds.append(self._timestamp(self._prepared[index]))
             else:
-                seconds.append(self._wall_time(self._prepared[index]))
+                seconds += timer.seconds(segment)
         return seconds
 
-    def _timestamp(self, dispatch: PreparedDispatch) -> float:
-        handle, usage = self.device.handle, self.device.module.BufferUsage
-        if not hasattr(self, "_queries"):
-            self._queries = handle.create_query_set(type="timestamp", count=2)
-            self._resolved = handle.create_buffer(
-                size=16, usage=usage.QUERY_RESOLVE | usage.COPY_SRC
-            )
-        command = handle.create_command_encoder()
-        compute_pass = command.begin_compute_pass(
-            timestamp_writes={
-                "query_set": self._queries,
-                "beginning_of_pass_write_index": 0,
-                "end_of_pass_write_index": 1,
-            }
-        )
-        ApiEncoder([dispatch]).encode(compute_pass)
-        compute_pass.end()
-        command.resolve_query_set(self._queries, 0, 2, self._resolved, 0)
-        handle.queue.submit([command.finish()])
-        begin, end = struct.unpack("<QQ", bytes(handle.queue.read_buffer(self._resolved)))
-        return max(0, end - begin) * 1e-9
 
-    def _wall_time(self, dispatch: PreparedDispatch) -> float:
-        start = time.perf_counter()
-        command = self.device.handle.create_command_encoder()
-        self._encode_pass(command, ApiEncoder([dispatch]))
-        self.device.handle.queue.submit([command.finish()])
-        self.device.handle.queue.read_buffer(self._buffers[0], 0, 4)
-        return time.perf_counter() - start
+class Pending:
+    """A run under way; its outputs are fetched when asked for."""
+
+    def __init__(self, executable: WebGpuExecutable, staging: Any) -> None:
+        self._executable = executable
+        self._staging = staging
+        self._outputs: list[Array] | None = None
+
+    def result(self) -> list[Array]:
+        """The outputs, waiting for the device if need be."""
+        if self._outputs is None:
+            with device_errors(self._executable.device.info.name):
+                self._outputs = self._executable.read_staging(self._staging)
+            self._staging = None
+        return self._outputs
 
 
 def _offsets(places: Sequence[Place]) -> tuple[list[int], int]:

@@ -1,4 +1,4 @@
-"""float32 to int8 codes and back, with one scale and zero point a tensor."""
+"""float32 to int8 codes and back: one scale and zero point a tensor, or one a channel."""
 
 from nybble.contract import (
     CHANNELS4,
@@ -14,6 +14,9 @@ from nybble.contract import (
 )
 from nybble.ops import arithmetic
 from nybble.ops.arithmetic import scale_rule, zero_point_rule
+from nybble.ops.quantize import per_channel
+
+__all__ = ["dequantize_per_tensor", "per_channel", "quantize_per_tensor"]
 
 _RULES = [
     scale_rule("scale"),

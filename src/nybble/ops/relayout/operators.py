@@ -1,6 +1,6 @@
-"""Conversion between layouts: what the planner inserts at borders."""
+"""Conversion between layouts, and copies: what the planner inserts."""
 
-from nybble.contract import CHANNELS4, ROW_MAJOR, Array, Int8, Kernel, op, u32
+from nybble.contract import CHANNELS4, ROW_MAJOR, AnyTensor, Array, Int8, Kernel, op, u32
 
 _CHANNELS = "(x[1] if len(x) == 4 else x[len(x) - 1] if len(x) > 0 else 1)"
 _SHAPE = {
@@ -36,3 +36,22 @@ _SHAPE = {
 def relayout(x: Int8[Array, "*shape"]) -> Array:
     """The same int8 codes, lying in another layout."""
     return x
+
+
+@op(
+    "nybble.copy.default",
+    out=AnyTensor[Array, "*shape"],
+    exact=True,
+    kernels=[
+        Kernel(
+            "copy.wgsl",
+            grid=("cdiv(x_words, THREADS * 4)",),
+            params={"vectors": u32("cdiv(x_words, 4)")},
+            constants={"THREADS": 256},
+            vectors={"x": 4, "out": 4},
+        )
+    ],
+)
+def copy(x: AnyTensor[Array, "*shape"]) -> Array:
+    """The same words in another buffer, whatever their layout."""
+    return x.copy()

@@ -2,8 +2,8 @@
 {% include "std/quantize.wgsl" %}
 
 // Values of four output channels, from 4 * quad on. Lanes beyond the last channel mean nothing.
-fn values_of(sums: vec4<i32>, quad: u32) -> vec4<f32> {
-  let products = guards(vec4<f32>(sums) * params.scale_in * weight_scales[quad]);
+fn values_of(sums: vec4<f32>, quad: u32) -> vec4<f32> {
+  let products = guards(sums * params.scale_in * weight_scales[quad]);
 $$ if "bias" in present
   return products + bias[quad];
 $$ else
@@ -12,7 +12,7 @@ $$ endif
 }
 $$ if QUANTIZED
 
-fn output_codes(sums: vec4<i32>, quad: u32) -> u32 {
+fn output_codes(sums: vec4<f32>, quad: u32) -> u32 {
 $$ if RELU
   let values = max(values_of(sums, quad), vec4<f32>());
 $$ else

@@ -1,0 +1,152 @@
+"""What every benchmark shares: the machine's description, statistics, rows, and the table."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from nybble.contract import REGISTRY, Array
+from nybble.devices import Device
+from nybble.graph import single_call
+from nybble.plan import make_plan
+
+__all__ = ["Row", "Sample", "environment", "kernel_times", "save", "show", "timed"]
+
+FOLDER = Path(__file__).parent
+RESULTS = FOLDER / "results"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Seconds of repeated runs."""
+
+    median: float
+    least: float
+    most: float
+    runs: int
+
+    @staticmethod
+    def of(seconds: Sequence[float]) -> Sample:
+        """The statistics of a list of times."""
+        return Sample(statistics.median(seconds), min(seconds), max(seconds), len(seconds))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured figure. ``value`` is in ``unit``; ``floor`` is the least or most possible."""
+
+    task: str
+    what: str
+    value: float
+    unit: str
+    sample: Sample | None = None
+    floor: str = ""
+    target: str = ""
+    note: str = ""
+    shape: str = field(default="")
+
+
+def environment(device: Device) -> dict[str, str]:
+    """The adapter, the machine, and the versions that a figure depends on."""
+    packages = ("nybble", "wgpu", "wgpudawn", "numpy", "torch")
+    found = {}
+    for name in packages:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return {
+        "device": str(device.info),
+        "driver": device.info.driver,
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "python": platform.python_version(),
+        **found,
+    }
+
+
+def timed(function: Callable[[], Any], *, seconds: float = 2.0, least: int = 7) -> Sample:
+    """Wall times of ``function``: at least ``least`` runs and about ``seconds`` in all."""
+    function()
+    runs: list[float] = []
+    begin = time.perf_counter()
+    while len(runs) < least or time.perf_counter() - begin < seconds:
+        start = time.perf_counter()
+        function()
+        runs.append(time.perf_counter() - start)
+        if len(runs) >= 1000:
+            break
+    return Sample.of(runs)
+
+
+def kernel_times(
+    device: Device,
+    operator: str,
+    arguments: dict[str, Any],
+    *,
+    constants: tuple[str, ...] = (),
+    kernel: int | None = None,
+    repeats: int = 30,
+) -> tuple[Sample, str, list[Array]]:
+    """GPU times of the one dispatch of a call, its label, and the call's results."""
+    graph, inputs = single_call(REGISTRY[operator], arguments, constants)
+    forced = {} if kernel is None else {graph.calls[0]: REGISTRY[operator].kernels[kernel]}
+    plan = make_plan(graph, device.capabilities, forced=forced)
+    executable = device.prepare(plan)
+    try:
+        results = executable.run(inputs)
+        steps = [i for i, s in enumerate(plan.steps) if plan.calls[s.call].operator.name == operator]
+        runs = []
+        for _ in range(repeats):
+            timings = executable.profile(inputs, 1)
+            runs.append(sum(timings[i].seconds for i in steps))
+        return Sample.of(runs), plan.steps[steps[0]].label, results
+    finally:
+        executable.close()
+
+
+def show(rows: Sequence[Row], facts: dict[str, str]) -> None:
+    """Print the environment and the rows."""
+    console = Console(width=150)
+    for key, value in facts.items():
+        console.print(f"{key:8s} {value}", highlight=False)
+    table = Table()
+    for column in ("task", "what", "value", "least .. most", "floor", "target", "note"):
+        table.add_column(column)
+    for row in rows:
+        spread = ""
+        if row.sample is not None:
+            spread = f"{row.sample.least * 1e3:.4g} .. {row.sample.most * 1e3:.4g} ms"
+        table.add_row(
+            row.task, row.what, f"{row.value:.4g} {row.unit}", spread, row.floor, row.target, row.note
+        )
+    console.print(table)
+
+
+def save(name: str, rows: Sequence[Row], facts: dict[str, str]) -> Path:
+    """Write the rows as JSON under ``bench/results``; :mod:`bench.report` reads them."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    data = {
+        "date": time.strftime("%Y-%m-%d"),
+        "environment": facts,
+        "rows": [asdict(row) for row in rows],
+    }
+    path.write_text(json.dumps(data, indent=1) + "\n")
+    return path
+
+
+def random_codes(*shape: int, seed: int = 0) -> Array:
+    """Full-range int8 codes."""
+    return np.random.default_rng(seed).integers(-128, 128, shape, dtype=np.int8)

@@ -1,0 +1,72 @@
+"""q8ta_conv2d_pw, kernel time, beside a plain dot4I8Packed kernel on the same shape.
+
+Floor: 2*M*N*K operations at the adapter's packed-dot rate (about 134 TOP/s on an H200).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bench.common import Row, kernel_times, random_codes
+from bench.plain import plain_pointwise
+from nybble.devices import Device
+
+__all__ = ["measure", "pointwise_arguments"]
+
+PACKED_DOT_RATE = 134e12
+SHAPES = {
+    "H200": [(64, 64, 4096, 4096, ">= 90 TOP/s"), (56, 56, 256, 256, "<= 12 us")],
+    "software": [(56, 56, 256, 256, "<= 25 ms"), (56, 56, 64, 256, "")],
+}
+
+
+def pointwise_arguments(h: int, w: int, ic: int, oc: int) -> dict[str, Any]:
+    """Random arguments of a pointwise convolution, batch 1."""
+    rng = np.random.default_rng(0)
+    return {
+        "x": random_codes(1, ic, h, w),
+        "input_scale": 0.02,
+        "input_zero_point": 3,
+        "weight": rng.integers(-127, 128, (oc, ic), dtype=np.int8),
+        "weight_sums": np.zeros(oc, np.int32),
+        "weight_scales": rng.uniform(1e-3, 2e-3, oc).astype(np.float32),
+        "output_scale": 0.02 * 1.5e-3 * 74 * 74 * ic**0.5 / 60,
+        "output_zero_point": -5,
+        "bias": rng.normal(0, 1, oc).astype(np.float32),
+        "kernel_size": (1, 1),
+        "stride": (1, 1),
+        "padding": (0, 0),
+        "dilation": (1, 1),
+        "groups": 1,
+        "activation": "none",
+    }
+
+
+def measure(device: Device) -> list[Row]:
+    """Kernel time of each shape."""
+    software = device.capabilities.software
+    rows = []
+    for h, w, ic, oc, target in SHAPES["software" if software else "H200"]:
+        sample, label, _ = kernel_times(
+            device, "et_vk.q8ta_conv2d_pw.default", pointwise_arguments(h, w, ic, oc),
+            constants=("weight", "weight_sums", "weight_scales", "bias"),
+            repeats=9 if software else 50,
+        )  # fmt: skip
+        operations = 2 * h * w * ic * oc
+        plain = plain_pointwise(device, h * w, oc, ic)
+        floor = "" if software else f"{operations / PACKED_DOT_RATE * 1e6:.3g} us"
+        for what, one, note in (
+            ("q8ta_conv2d_pw", sample, label.split()[-1]),
+            ("a plain kernel", plain, "four outputs a thread"),
+        ):
+            ours = what.startswith("q8ta")
+            rows.append(
+                Row(
+                    "pointwise", f"{what} {h}x{w}, {ic} -> {oc}", one.median * 1e6, "us", one,
+                    floor=floor, target=target if ours else "",
+                    note=f"{operations / one.median / 1e12:.4g} TOP/s; {note}",
+                )
+            )  # fmt: skip
+    return rows

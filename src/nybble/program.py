@@ -6,7 +6,6 @@ import io
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal, TypeAlias
@@ -14,7 +13,7 @@ from typing import IO, Any, Literal, TypeAlias
 import nybble.ops  # noqa: F401  (declares the operators)
 from nybble import formats
 from nybble.contract import Array
-from nybble.devices import Device, Executable, open_device
+from nybble.devices import Device, Executable, States, open_device
 from nybble.errors import ContractError, NybbleError, UnsupportedProgramError
 from nybble.graph import Graph, TensorSpec, format_graph
 from nybble.graph.build import build_graph
@@ -66,14 +65,19 @@ def load(
         warnings.warn(sentence, stacklevel=2)
     graphs = [build_graph(method) for method in file.methods]
     opened = open_device(device)
-    return Program(opened, list(map(Method, repeat(opened), graphs, repeat(on_unsupported))))
+    states = opened.new_states()
+    methods = []
+    for graph in graphs:
+        methods.append(Method(opened, graph, on_unsupported, states))  # noqa: PERF401 (stacklevel)
+    return Program(opened, methods, states)
 
 
 class Program(Mapping[str, "Method"]):
     """A loaded program: methods by name. Calling it calls ``forward``, or its only method."""
 
-    def __init__(self, device: Device, methods: Sequence[Method]) -> None:
+    def __init__(self, device: Device, methods: Sequence[Method], states: States) -> None:
         self.device = device.info
+        self.state = ProgramState(states)
         self._methods = {method.name: method for method in methods}
 
     @property
@@ -123,6 +127,7 @@ class Program(Mapping[str, "Method"]):
         """Free what the device holds; the program cannot be called again."""
         for method in self._methods.values():
             method.close()
+        self.state.close()
 
     def __enter__(self) -> Program:
         return self
@@ -136,16 +141,53 @@ class Program(Mapping[str, "Method"]):
         self.close()
 
 
+class ProgramState(Mapping[str, Array]):
+    """Values that stay on the device between calls, by name; read and written on request.
+
+    Reading gives a copy; assigning replaces the content, which must have the state's type.
+    """
+
+    def __init__(self, states: States) -> None:
+        self._states = states
+
+    def __getitem__(self, name: str) -> Array:
+        self._check(name)
+        return self._states.read(name)
+
+    def __setitem__(self, name: str, content: Array) -> None:
+        self._check(name)
+        self._states.write(name, content)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._states.names())
+
+    def __len__(self) -> int:
+        return len(self._states.names())
+
+    def close(self) -> None:
+        """Free all states."""
+        self._states.close()
+
+    def _check(self, name: str) -> None:
+        if name not in self._states.names():
+            listed = ", ".join(self._states.names()) or "none"
+            raise ContractError(f"the program has no state {name!r}; its states: {listed}")
+
+
 class Method:
     """One entry point of a program, planned for its device."""
 
-    def __init__(self, device: Device, graph: Graph, on_unsupported: OnUnsupported) -> None:
+    def __init__(
+        self, device: Device, graph: Graph, on_unsupported: OnUnsupported, states: States
+    ) -> None:
         self.device = device
         self.source = graph
         self.graph = run_passes(graph)
-        self.plan: Plan = make_plan(self.graph, device.capabilities)
+        self.plan: Plan = make_plan(
+            self.graph, device.capabilities, state_layouts=states.layouts()
+        )
         self._tell_host_calls(on_unsupported)
-        self._executable: Executable | None = device.prepare(self.plan)
+        self._executable: Executable | None = device.prepare(self.plan, states)
 
     @property
     def name(self) -> str:

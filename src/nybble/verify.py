@@ -82,16 +82,17 @@ def verify_method(
 
     Each reference gets the device's own inputs, so that an error shows where it arises. The run
     with shared buffers must equal the run that keeps every value; and where every call is exact,
-    the outputs must equal the reference of ``source``, the graph before any pass.
+    the outputs must equal the reference of ``source``, the graph before any pass. States begin
+    as in the file, and those of the program are left alone.
     """
     plan = make_plan(graph, device.capabilities, keep=True)
     executable = device.prepare(plan)
     try:
         traced = executable.trace(inputs)
-        kept = executable.run(inputs)
     finally:
         executable.close()
     values: dict[Value, Array] = dict(zip((p.value for p in plan.inputs), inputs, strict=True))
+    values.update((state.place.value, state.initial) for state in plan.states)
     for call, results in zip(plan.calls, traced, strict=True):
         values.update(zip(call.outputs, results, strict=True))
     hosted = {step.call for step in plan.steps if isinstance(step, HostCall)}
@@ -99,6 +100,9 @@ def verify_method(
         _check(call, results, values, index in hosted)
         for index, (call, results) in enumerate(zip(plan.calls, traced, strict=True))
     )
+    kept = [
+        values[p.value] if p.value.constant is None else p.value.constant for p in plan.outputs
+    ]
     problems = _whole(device, source, graph, inputs, kept)
     return VerifyReport(graph.name, device.info.name, checks, problems)
 

@@ -1,6 +1,16 @@
 """What an operator is, stated once; everything else is derived from it."""
 
-from .annotations import AnyTensor, Array, Bool, Float32, Int8, Int32, Real, TensorAnnotation
+from .annotations import (
+    AnyTensor,
+    Array,
+    Bool,
+    Float32,
+    Int8,
+    Int32,
+    Real,
+    TensorAnnotation,
+    UInt8,
+)
 from .binding import BoundCall, TensorType, bind, bind_serialized
 from .dtypes import BOOL, DTYPES, FLOAT32, INT8, INT32, DType, dtype_of
 from .expressions import Expression
@@ -12,6 +22,6 @@ __all__ = [
     "BOOL", "CHANNELS4", "DTYPES", "FLOAT32", "INT8", "INT32", "REGISTRY", "ROW_MAJOR",
     "Alias", "AnyTensor", "Argument", "Array", "Bool", "BoundCall", "DType", "Expression",
     "Float32", "Int8", "Int32", "Kernel", "Layout", "Operator", "Output", "Param", "Real", "Rule",
-    "TensorAnnotation", "TensorType", "bind", "bind_serialized", "constant_layout", "dtype_of",
-    "f32", "i32", "op", "rule", "u32",
+    "TensorAnnotation", "TensorType", "UInt8", "bind", "bind_serialized", "constant_layout",
+    "dtype_of", "f32", "i32", "op", "rule", "u32",
 ]  # fmt: skip

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-__all__ = ["AnyTensor", "Array", "Bool", "Float32", "Int8", "Int32", "Real", "TensorAnnotation"]
+__all__ = [
+    "AnyTensor", "Array", "Bool", "Float32", "Int8", "Int32", "Real", "TensorAnnotation", "UInt8",
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
 
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from typing import Annotated as Int8
     from typing import Annotated as Int32
     from typing import Annotated as Real
+    from typing import Annotated as UInt8
 else:
 
     class _Factory:
@@ -55,6 +58,7 @@ else:
     Int8 = _Factory("int8")
     Int32 = _Factory("int32")
     Bool = _Factory("bool")
+    UInt8 = _Factory("uint8")
     Real = _Factory("float32", "int32")
     AnyTensor = _Factory("float32", "int32", "int8", "uint8", "bool")
 

@@ -15,23 +15,26 @@ def align_arguments(
     call: formats.DelegateCall,
     graph: formats.DelegateGraph,
     where: str,
-) -> tuple[Pairs, Pairs] | str:
+) -> tuple[Pairs, Pairs, tuple[int, ...]] | str:
     """(value of the delegate, value of the method) for inputs and for outputs.
 
     A call with more arguments than the graph has lost an unused input: the outputs are its last
-    arguments, and the inputs are matched in order by type. A call with fewer has mutated buffers.
+    arguments, and the inputs are matched in order by type. A call with fewer has mutated buffers:
+    the first outputs of the graph are their new contents, and have no argument.
 
     Returns:
-        The pairs, or a sentence saying why they cannot be told.
+        The pairs and the outputs without an argument, or a sentence saying why they cannot be
+        told.
     """
-    wanted = len(graph.inputs) + len(graph.outputs)
-    if len(call.args) < wanted:
-        return f"{where} mutates buffers ({wanted - len(call.args)}), which is not supported yet"
-    split = len(call.args) - len(graph.outputs)
-    outputs = list(zip(graph.outputs, call.args[split:], strict=True))
+    missing = max(0, len(graph.inputs) + len(graph.outputs) - len(call.args))
+    if missing > len(graph.outputs):
+        return f"{where}: it is called with {len(call.args)} values, fewer than its inputs"
+    extra, stored = graph.outputs[:missing], graph.outputs[missing:]
+    split = len(call.args) - len(stored)
+    outputs = list(zip(stored, call.args[split:], strict=True))
     given = call.args[:split]
     if len(given) == len(graph.inputs):
-        return list(zip(graph.inputs, given, strict=True)), outputs
+        return list(zip(graph.inputs, given, strict=True)), outputs, extra
     inputs: Pairs = []
     position = 0
     surplus = len(given) - len(graph.inputs)
@@ -46,7 +49,7 @@ def align_arguments(
         inputs.append((inside, given[fits[0]]))
         surplus -= fits[0] - position
         position = fits[0] + 1
-    return inputs, outputs
+    return inputs, outputs, extra
 
 
 def _fits(inside: formats.DelegateValue, outside: formats.FileValue) -> bool:

@@ -6,7 +6,7 @@ collected and reported at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -16,8 +16,9 @@ from nybble import formats
 from nybble.contract import DTYPES, REGISTRY, Array, Operator, bind, bind_serialized
 from nybble.errors import ContractError, ProgramFormatError, UnsupportedProgramError
 
-from .ir import Call, Graph, TensorSpec, Value
-from .state import align_arguments
+from .align import align_arguments
+from .delegate import DelegateBuilder
+from .ir import Call, Graph, State, TensorSpec, Value
 
 __all__ = ["build_graph"]
 
@@ -37,14 +38,16 @@ def build_graph(method: formats.MethodFile) -> Graph:
         UnsupportedProgramError: something in it is not supported; ``calls`` lists all of it.
         ProgramFormatError: the method contradicts itself.
     """
-    builder = _Builder(method)
+    builder = MethodBuilder(method)
     builder.check_backends()
     for instruction in method.instructions:
         builder.add(instruction)
     return builder.finish()
 
 
-class _Builder:
+class MethodBuilder:
+    """Collects the calls of a method, and what stands in their way."""
+
     def __init__(self, method: formats.MethodFile) -> None:
         self.method = method
         self.problems: list[str] = []
@@ -52,6 +55,8 @@ class _Builder:
         self.values: dict[int, Any] = {}
         self.numbers = count()
         self.kernel_calls = 0
+        self.states: dict[Value, tuple[str, Array]] = {}
+        self.finals: dict[Value, Value] = {}
         self.inputs: list[Value] = []
         self.input_specs: list[TensorSpec] = []
         for number, index in enumerate(method.inputs):
@@ -155,13 +160,17 @@ class _Builder:
             self.poison(instruction.args)
             return
         inputs = instruction.args[: len(operator.serialized)]
+        if operator.mutates:
+            self.problems.append(f"{where}: {instruction.op} writes over its arguments")
+            return
         results = instruction.args[len(inputs) : len(inputs) + len(operator.outputs)]
         declared = [self.method.values[i] for i in results]
         if len(results) < len(operator.outputs) or not all(
             isinstance(d, formats.FileTensor) for d in declared
         ):
             raise ProgramFormatError(f"{where}: {instruction.op} lacks its results")
-        values = self.emit(operator, [self.method_value(i) for i in inputs], declared, where)
+        call = self.emit(operator, [self.method_value(i) for i in inputs], declared, where)
+        values = call.outputs if isinstance(call, Call) else call
         self.values.update(zip(results, values, strict=True))
 
     def poison(self, indices: Sequence[int]) -> None:
@@ -180,23 +189,24 @@ class _Builder:
 
     def emit(
         self, operator: Operator, arguments: Sequence[Any], declared: Sequence[Any], where: str
-    ) -> list[Value]:
-        """Append a call; its results, or stand-ins if it breaks its contract."""
-        types = [
+    ) -> Call | list[Value]:
+        """Append a call; stand-ins for its stored results if it breaks its contract."""
+        stored = [
             Value("", DTYPES[self.element_type(d.dtype, f"{where}, its result")], d.shape)
             for d in declared
         ]
         try:
             named = bind_serialized(operator, arguments)
+            types = _result_types(operator, named, stored)
             if any(a.name == "out_dtype" and a.internal for a in operator.arguments):
                 named["out_dtype"] = types[0].dtype.name
             bound = bind(operator, named, types)
         except ContractError as error:
             self.problems.append(f"{where}: {error}")
-            return [Value(self.fresh(), t.dtype, t.shape) for t in types]
-        outputs = [Value(self.fresh(), t.dtype, t.shape) for t in bound.outputs]
-        self.calls.append(Call(bound, tuple(outputs), where))
-        return outputs
+            return [Value(self.fresh(), t.dtype, t.shape) for t in stored]
+        outputs = tuple(Value(self.fresh(), t.dtype, t.shape) for t in bound.outputs)
+        self.calls.append(Call(bound, outputs, where))
+        return self.calls[-1]
 
     def add_delegate(self, instruction: formats.DelegateCall) -> None:
         graph = self.method.delegates[instruction.delegate].graph
@@ -207,14 +217,22 @@ class _Builder:
             self.problems.append(pairs)
             self.poison(instruction.args)
             return
-        inputs, outputs = pairs
-        joined = _DelegateBuilder(self, graph, where)
+        inputs, outputs, extra = pairs
+        joined = DelegateBuilder(self, graph, instruction.delegate)
         for inside, outside in inputs:
             joined.values[inside] = self.method_value(outside)
         for node in graph.calls:
             joined.add(node)
+        joined.take_extra_outputs(extra)
         for inside, outside in outputs:
             self.values[outside] = joined.value(inside)
+
+    def add_state(self, name: str, dtype: str, initial: Array) -> Value:
+        """A new state, unchanged until ``finals`` has another value for it."""
+        value = Value(name, DTYPES[dtype], initial.shape)
+        self.states[value] = (name, initial)
+        self.finals[value] = value
+        return value
 
     def finish(self) -> Graph:
         outputs: list[Value] = []
@@ -236,6 +254,10 @@ class _Builder:
             tuple(self.calls),
             tuple(self.input_specs),
             tuple(specs),
+            tuple(
+                State(name, value, self.finals[value], initial)
+                for value, (name, initial) in self.states.items()
+            ),
         )
 
     def raise_problems(self) -> None:
@@ -249,65 +271,16 @@ class _Builder:
         )
 
 
-class _DelegateBuilder:
-    """Adds the calls of one delegate to the method's graph."""
-
-    def __init__(self, outer: _Builder, graph: formats.DelegateGraph, where: str) -> None:
-        self.outer = outer
-        self.graph = graph
-        self.where = where
-        self.values: dict[int, Any] = {}
-
-    def value(self, index: int) -> Any:
-        if index in self.values:
-            return self.values[index]
-        item = self.graph.values[index]
-        if isinstance(item, formats.DelegateTensor):
-            if item.data is None:
-                raise ProgramFormatError(
-                    f"{self.where}: value {index} is read before it is written"
-                )
-            self.values[index] = self.constant(index, item)
-            return self.values[index]
-        if isinstance(item, formats.ValueList):
-            return tuple(self.value(i) for i in item.items)
-        if isinstance(item, formats.SymbolicInt):
-            self.outer.problems.append(f"{self.where}: symbolic integers (dynamic shapes)")
-            return item.initial
-        return item
-
-    def constant(self, index: int, item: formats.DelegateTensor) -> Value:
-        dtype = self.outer.element_type(item.dtype, f"{self.where}, constant {index}")
-        if item.dtype not in DTYPES:
-            return Value(f"constant_{index}", DTYPES[dtype], item.shape)
-        data: Array = np.frombuffer(item.data or b"", np.dtype(item.dtype)).reshape(item.shape)
-        return Value(f"constant_{index}", DTYPES[dtype], item.shape, data.astype(dtype, copy=False))
-
-    def add(self, node: formats.DelegateNode) -> None:
-        where = f"{self.where}, node {node.node_id}"
-        operator = REGISTRY.get(node.name)
-        *inputs, last = node.args
-        results = self.results(last)
-        declared = [self.graph.values[i] for i in results]
-        if not all(isinstance(d, formats.DelegateTensor) for d in declared):
-            self.outer.problems.append(f"{where}: {node.name} has a result that is no tensor")
-            return
-        for index in results:
-            if index in self.values or getattr(self.graph.values[index], "data", None) is not None:
-                self.outer.problems.append(
-                    f"{where}: {node.name} overwrites a buffer (mutable state), "
-                    "which is not supported yet"
-                )
-        if operator is None:
-            self.outer.problems.append(f"{where}: {node.name} is not an operator of nybble")
-            for index in results:
-                item = self.graph.values[index]
-                assert isinstance(item, formats.DelegateTensor)
-                self.values[index] = self.outer.placeholder(item.dtype, item.shape)
-            return
-        values = self.outer.emit(operator, [self.value(i) for i in inputs], declared, where)
-        self.values.update(zip(results, values, strict=False))
-
-    def results(self, last: int) -> tuple[int, ...]:
-        item = self.graph.values[last]
-        return item.items if isinstance(item, formats.ValueList) else (last,)
+def _result_types(
+    operator: Operator, named: Mapping[str, Any], stored: Sequence[Value]
+) -> list[Value]:
+    """What a call's results must be: as stored, and new contents as the argument they replace."""
+    rest = iter(stored)
+    types = []
+    for output in operator.outputs:
+        argument = operator.mutates.get(output.name)
+        found = next(rest, None) if argument is None else named.get(argument)
+        if not isinstance(found, Value):
+            raise ContractError(f"{operator.name}: the program lacks its result '{output.name}'")
+        types.append(found)
+    return types

@@ -217,6 +217,8 @@ class _Chooser:
         have = self.layouts[value]
         if have == layout:
             return value
+        if ROW_MAJOR not in (have, layout):
+            return self._in_layout(self._in_layout(value, ROW_MAJOR), layout)
         if (value, layout) not in self.converted:
             operator = REGISTRY[RELAYOUT]
             call = make_call(

@@ -48,7 +48,7 @@ def make_plan(
         OutOfDeviceMemoryError: a value is larger than a buffer of the device may be.
     """
     chosen = choose_kernels(graph, device, forced, state_layouts)
-    return _Lowering(graph, device, place_values(graph, chosen), keep).plan()
+    return _Lowering(graph, device, place_values(graph, chosen, keep=keep), keep).plan()
 
 
 class _Lowering:

@@ -35,9 +35,9 @@ class Placement:
         return self.roots.get(value, value)
 
 
-def place_values(graph: Graph, chosen: Chosen) -> Placement:
-    """Place every value of a graph whose kernels are chosen."""
-    placer = _Placer(graph, chosen)
+def place_values(graph: Graph, chosen: Chosen, *, keep: bool = False) -> Placement:
+    """Place every value of a graph whose kernels are chosen; ``keep`` overwrites none."""
+    placer = _Placer(graph, chosen, keep)
     for index, choice in enumerate(chosen.choices):
         placer.add(index, choice)
     placer.store_states()
@@ -51,8 +51,9 @@ def place_values(graph: Graph, chosen: Chosen) -> Placement:
 
 
 class _Placer:
-    def __init__(self, graph: Graph, chosen: Chosen) -> None:
+    def __init__(self, graph: Graph, chosen: Chosen, keep: bool) -> None:
         self.graph = graph
+        self.keep = keep
         self.finals = chosen.finals
         self.layouts = dict(chosen.layouts)
         self.outputs = list(chosen.outputs)
@@ -108,7 +109,7 @@ class _Placer:
 
     def _may_overwrite(self, value: Value, result: Value, index: int) -> bool:
         """Whether nothing reads ``value``, or another value in its place, after this call."""
-        if value.constant is not None:
+        if value.constant is not None or self.keep:
             return False
         root = self.root(value)
         sharing = [v for v in (*self.roots, root) if self.root(v) is root]
@@ -156,7 +157,9 @@ class _Placer:
 
     def _place_directly(self, state: Value, final: Value) -> bool:
         """Let the call that makes ``final`` write into the state's buffer, if that is safe."""
-        if final.constant is not None or self.root(final) is not final or final not in self.made_at:
+        if self.keep or final.constant is not None or final not in self.made_at:
+            return False
+        if self.root(final) is not final:
             return False
         if any(v is final for v in (*self.graph.inputs, *(s.value for s in self.graph.states))):
             return False

@@ -1,7 +1,14 @@
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-  let word = linear_group(group) * THREADS + lane;
-  if (word < params.words) {
-    out[word] = vec4<f32>(unpack4xI8(x[word]) - params.zero_point) * params.scale;
+  let first = linear_group(group) * (THREADS * WORDS) + lane;
+  // All loads are issued before the first result is due.
+$$ for i in range(WORDS)
+  let word_{$ i $} = first + {$ i $}u * THREADS;
+  let codes_{$ i $} = x[word_{$ i $}];
+$$ endfor
+$$ for i in range(WORDS)
+  if (word_{$ i $} < params.words) {
+    out[word_{$ i $}] = vec4<f32>(unpack4xI8(codes_{$ i $}) - params.zero_point) * params.scale;
   }
+$$ endfor
 }

@@ -30,6 +30,15 @@ _ROW_PARAMS = {
     "plane": u32("x[2] * x[3] if len(x) == 4 else 1"),
     "words": u32(f"numel(x) // max(1, {_CHANNELS}) * cdiv({_CHANNELS}, 4)"),
 }
+_PLANE_PARAMS = {
+    "channels": u32("x[1]"),
+    "plane": u32("x[2] * x[3]"),
+    "quads": u32("cdiv(x[1], 4)"),
+    "images": u32("x[0]"),
+    "blocks": u32("cdiv(x[2] * x[3], THREADS)"),
+}
+_PLANE_GRID = ("blocks * quads * images",)
+_WIDE = "len(x) == 4 and x[2] * x[3] >= 32"
 _QUANTIZE_PARAMS = {
     "inverse": f32("reciprocal(scale)"),
     "zero_point": i32("zero_point"),
@@ -48,11 +57,19 @@ _DEQUANTIZE_PARAMS = {"scale": f32("scale"), "zero_point": i32("zero_point")}
     kernels=[
         Kernel(
             "quantize_flat.wgsl",
-            grid=("cdiv(words, THREADS)",),
+            grid=("cdiv(words, THREADS * WORDS)",),
             params={"words": u32("cdiv(count, 4)"), **_QUANTIZE_PARAMS},
-            constants={"THREADS": 256},
+            constants={"THREADS": 256, "WORDS": 4},
             vectors={"x": 4},
             split=True,
+        ),
+        Kernel(
+            "quantize_planes.wgsl",
+            grid=_PLANE_GRID,
+            params={**_PLANE_PARAMS, **_QUANTIZE_PARAMS},
+            constants={"THREADS": 64},
+            layouts={"out": CHANNELS4},
+            when=_WIDE,
         ),
         Kernel(
             "quantize_rows.wgsl",
@@ -88,11 +105,19 @@ def quantize_per_tensor(
     kernels=[
         Kernel(
             "dequantize_flat.wgsl",
-            grid=("cdiv(words, THREADS)",),
+            grid=("cdiv(words, THREADS * WORDS)",),
             params={"words": u32("cdiv(count, 4)"), **_DEQUANTIZE_PARAMS},
-            constants={"THREADS": 256},
+            constants={"THREADS": 256, "WORDS": 4},
             vectors={"out": 4},
             split=True,
+        ),
+        Kernel(
+            "dequantize_planes.wgsl",
+            grid=_PLANE_GRID,
+            params={**_PLANE_PARAMS, **_DEQUANTIZE_PARAMS},
+            constants={"THREADS": 64},
+            layouts={"x": CHANNELS4},
+            when=_WIDE,
         ),
         Kernel(
             "dequantize_rows.wgsl",

@@ -27,11 +27,11 @@ fn code_of(scaled: f32, zero_point: i32, code_min: i32, code_max: i32) -> i32 {
   return round_to_i32(clamp(finite, low, high)) + zero_point;
 }
 
+// The same for four values; pack4xI8 keeps low bytes, and that of 1.5 * 2^23 is zero.
 fn codes_of(scaled: vec4<f32>, zero_point: i32, code_min: i32, code_max: i32) -> u32 {
   let low = vec4<f32>(f32(code_min - zero_point));
   let high = vec4<f32>(f32(code_max - zero_point));
-  let shifted = bitcast<vec4<i32>>(clamp(scaled, low, high) + vec4<f32>(12582912.0));
   let nan = (bitcast<vec4<u32>>(scaled) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
-  let codes = select(shifted - vec4<i32>(0x4b400000), vec4<i32>(), nan) + zero_point;
-  return pack4xI8(clamp(codes, vec4<i32>(code_min), vec4<i32>(code_max)));
+  let bounded = clamp(select(scaled, vec4<f32>(), nan), low, high);
+  return pack4xI8(bitcast<vec4<i32>>(bounded + vec4<f32>(12582912.0)) + zero_point);
 }

@@ -2,6 +2,10 @@
 // A float32 sum of 1024 products is an exact integer; longer rows go through int32.
 {% include "std/row_results.wgsl" %}
 $$ set components = [".x", ".y", ".z", ".w"] if WIDE else [""]
+$$ set element = "vec4<u32>" if WIDE else "u32"
+$$ if IMAGE
+{% include "std/image_taps.wgsl" %}
+$$ endif
 $$ set features = range(4 * QUADS)
 
 fn weight_sums_of(quad: u32) -> vec4<i32> {
@@ -22,16 +26,33 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let strip = tile / params.blocks * (THREADS / LANES) + lane / LANES;
   let row = strip * ROWS;
   let last = params.rows - 1u;
-  var at = params.weights_start + min(block * {$ 4 * QUADS $}u, params.channels - {$ 4 * QUADS $}u) * params.depth;
+  let channel = min(block * {$ 4 * QUADS $}u, params.channels - {$ 4 * QUADS $}u);
+  var at = params.weights_start + channel * params.length;
 $$ for i in range(ROWS)
-  var x{$ i $} = min(row + {$ i $}u, last) * params.depth;
 $$ for j in range(QUADS)
   var sums{$ i $}_{$ j $} = vec4<f32>();
 $$ if LONG
   var totals{$ i $}_{$ j $} = vec4<i32>();
 $$ endif
 $$ endfor
+$$ if IMAGE
+  let origin{$ i $} = origin_of(min(row + {$ i $}u, last));
+$$ else
+  var x{$ i $} = min(row + {$ i $}u, last) * params.depth;
+$$ endif
 $$ endfor
+$$ if IMAGE
+  for (var tap = 0u; tap < KERNEL_H * KERNEL_W; tap++) {
+  let step_y = tap / KERNEL_W * DILATION_H;
+  let step_x = tap % KERNEL_W * DILATION_W;
+$$ for i in range(ROWS)
+  let y{$ i $} = origin{$ i $}.y + step_y;
+  let column{$ i $} = origin{$ i $}.z + step_x;
+  let inside{$ i $} = y{$ i $} < params.h && column{$ i $} < params.w;
+  var x{$ i $} = select(
+    0u, ((origin{$ i $}.x + y{$ i $}) * params.w + column{$ i $}) * params.depth, inside{$ i $});
+$$ endfor
+$$ endif
 $$ if LONG
   for (var k = 0u; k < params.depth;) {
   let end = min(k + {$ 64 if WIDE else 256 $}u, params.depth);
@@ -40,10 +61,14 @@ $$ else
   for (var k = 0u; k < params.depth; k++) {
 $$ endif
 $$ for j in features
-    let w{$ j $} = weight[at + {$ j $}u * params.depth];
+    let w{$ j $} = weight[at + {$ j $}u * params.length];
 $$ endfor
 $$ for i in range(ROWS)
+$$ if IMAGE
+    let v{$ i $} = select({$ element $}(zero_codes()), x[x{$ i $}], inside{$ i $});
+$$ else
     let v{$ i $} = x[x{$ i $}];
+$$ endif
 $$ endfor
 $$ for component in components
     {
@@ -77,6 +102,9 @@ $$ for j in range(QUADS)
   sums{$ i $}_{$ j $} = vec4<f32>();
 $$ endfor
 $$ endfor
+  }
+$$ endif
+$$ if IMAGE
   }
 $$ endif
 $$ for j in range(QUADS)

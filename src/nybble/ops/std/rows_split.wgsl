@@ -19,7 +19,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let quad = min(first_quad + lane / SLICES, params.quads_out - 1u);
   let at = params.weights_start + quad * 4u * params.vectors;
 $$ for i in range(ROWS)
-  let x{$ i $} = min(first_row + {$ i $}u, params.rows - 1u) * params.depth;
+  let x{$ i $} = origin_of(min(first_row + {$ i $}u, params.rows - 1u));
   var sums{$ i $} = vec4<i32>();
 $$ endfor
   for (var k = slice; k < params.vectors; k += SLICES) {
@@ -29,7 +29,7 @@ $$ endfor
     let w3 = weight[at + 3u * params.vectors + k];
 $$ for i in range(ROWS)
     {
-      let codes = codes_from(x{$ i $} + k * {$ 1 if WIDE else 4 $}u);
+      let codes = codes_from(x{$ i $}, k * {$ 1 if WIDE else 4 $}u);
       sums{$ i $} += vec4<i32>(
         dot16(codes, w0), dot16(codes, w1), dot16(codes, w2), dot16(codes, w3));
     }

@@ -3,7 +3,7 @@
 // The next step's vectors travel through registers while the current one is multiplied.
 {% include "std/dot4.wgsl" %}
 {% include "std/row_results.wgsl" %}
-{% include "std/row_words.wgsl" %}
+{% include "std/image_words.wgsl" if IMAGE else "std/row_words.wgsl" %}
 $$ set threads_x = TILE_N // COLUMNS
 $$ set threads_y = TILE_M // ROWS
 $$ set threads = threads_x * threads_y
@@ -32,14 +32,15 @@ $$ for q in loads_x
   let rx{$ q $} = ex{$ q $} / STEP;
   let kx{$ q $} = ex{$ q $} % STEP;
   let yx{$ q $} = {$ "(rx%d %% %du) ^ (kx%d * 4u)" % (q, threads_y, q) if swizzled else "rx%d %% %du" % (q, threads_y) $};
-  var px{$ q $} = min(first_row + rx{$ q $}, params.rows - 1u) * params.depth + kx{$ q $} * {$ stride $}u;
+  let ox{$ q $} = origin_of(min(first_row + rx{$ q $}, params.rows - 1u));
+  var px{$ q $} = kx{$ q $} * {$ stride $}u;
   var vx{$ q $} = vec4<u32>();
 $$ if q == full_x
   if (lane < {$ rest_x $}u) {
-    vx{$ q $} = codes_from(px{$ q $});
+    vx{$ q $} = codes_from(ox{$ q $}, px{$ q $});
   }
 $$ else
-  vx{$ q $} = codes_from(px{$ q $});
+  vx{$ q $} = codes_from(ox{$ q $}, px{$ q $});
 $$ endif
 $$ endfor
 $$ for q in loads_w
@@ -91,10 +92,10 @@ $$ for q in loads_x
       px{$ q $} += STEP * {$ stride $}u;
 $$ if q == full_x
       if (lane < {$ rest_x $}u) {
-        vx{$ q $} = codes_from(px{$ q $});
+        vx{$ q $} = codes_from(ox{$ q $}, px{$ q $});
       }
 $$ else
-      vx{$ q $} = codes_from(px{$ q $});
+      vx{$ q $} = codes_from(ox{$ q $}, px{$ q $});
 $$ endif
 $$ endfor
 $$ for q in loads_w

@@ -1,0 +1,182 @@
+"""From facts to findings: what is there, what is missing, and how to get it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from nybble.doctor.facts import AdapterFacts, Facts
+
+__all__ = ["Check", "Status", "judge"]
+
+Status = Literal["ok", "note", "missing"]
+
+_FEATURES = {
+    "timestamp-query": "nybble profile times dispatches less exactly",
+    "shader-f16": "not needed, every kernel works without",
+    "subgroup": "not needed, every kernel works without",
+}
+# The smallest WebGPU device's values, which all kernels stay inside unless an adapter offers more.
+_LIMITS = {
+    "max-storage-buffer-binding-size": (128 << 20, "a binding"),
+    "max-buffer-size": (256 << 20, "a buffer"),
+    "max-compute-workgroup-storage-size": (16 << 10, "workgroup memory"),
+    "max-compute-invocations-per-workgroup": (256, "threads a workgroup"),
+    "max-compute-workgroups-per-dimension": (65535, "workgroups a dimension"),
+    "max-storage-buffers-per-shader-stage": (8, "storage buffers a kernel"),
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding: ``detail`` says what is, ``remedy`` what to do about it ("" for nothing)."""
+
+    name: str
+    status: Status
+    detail: str
+    remedy: str = ""
+
+
+def judge(facts: Facts) -> tuple[Check, ...]:
+    """Return every check, in the order in which a reader wants them."""
+    return tuple(
+        check
+        for checks in (_versions(facts), _adapters(facts), _environment(facts), _extras(facts))
+        for check in checks
+    )
+
+
+def _versions(facts: Facts) -> Iterator[Check]:
+    python = ".".join(map(str, facts.python))
+    if facts.python >= (3, 10, 0):
+        yield Check("Python", "ok", f"{python} on {facts.system}")
+    else:
+        yield Check("Python", "missing", python, "nybble needs Python 3.10 or newer.")
+    version = facts.packages.get("nybble")
+    yield Check("nybble", "ok", version or "run from its source, not installed")
+    for name in ("numpy", "wgpu"):
+        version = facts.packages.get(name)
+        if version is None:
+            yield Check(name, "missing", "not installed", f"pip install {name}")
+        else:
+            yield Check(name, "ok", version)
+
+
+def _adapters(facts: Facts) -> Iterator[Check]:
+    if facts.probe_error:
+        yield Check("WebGPU", "missing", facts.probe_error, _driver_remedy(facts))
+    for adapter in facts.adapters:
+        yield from _adapter(adapter)
+    if facts.nvidia_device and not any("nvidia" in _text(item) for item in facts.adapters):
+        detail = "an NVIDIA device is present (/dev/nvidiactl) and Vulkan does not show it"
+        yield Check("NVIDIA", "missing", detail, _NVIDIA_REMEDY)
+
+
+def _adapter(adapter: AdapterFacts) -> Iterator[Check]:
+    driver = f", {adapter.driver}" if adapter.driver else ""
+    detail = f"{adapter.adapter} ({adapter.kind}, {adapter.backend}{driver})"
+    mesa = _old_mesa(adapter)
+    if mesa is None:
+        yield Check(adapter.name, "ok", detail)
+    else:
+        detail = f"{detail}: Mesa {mesa}'s lavapipe is slow"
+        yield Check(adapter.name, "note", detail, _MESA_REMEDY)
+    if adapter.packed_dot:
+        remedy = "Update the GPU's driver; if it is new, please report this with the line above."
+        yield Check("  packed int8 dot", "missing", adapter.packed_dot, remedy)
+    else:
+        yield Check("  packed int8 dot", "ok", "dot4I8Packed compiles and is right")
+    for feature, without in _FEATURES.items():
+        # wgpu-native says subgroup and Dawn subgroups.
+        if {feature, f"{feature}s"} & set(adapter.features):
+            yield Check(f"  {feature}", "ok", "yes")
+        else:
+            yield Check(f"  {feature}", "note", f"no: {without}")
+    yield _limits(adapter)
+
+
+def _limits(adapter: AdapterFacts) -> Check:
+    amounts = [
+        f"{_amount(limit, adapter.limits.get(limit, 0))} {meaning}"
+        for limit, (_, meaning) in _LIMITS.items()
+    ]
+    low = [
+        meaning
+        for limit, (smallest, meaning) in _LIMITS.items()
+        if adapter.limits.get(limit, 0) < smallest
+    ]
+    if not low:
+        return Check("  limits", "ok", ", ".join(amounts))
+    detail = f"{', '.join(amounts)}; below WebGPU's own minimum: {', '.join(low)}"
+    return Check("  limits", "note", detail, "Some programs will be refused; update the driver.")
+
+
+def _environment(facts: Facts) -> Iterator[Check]:
+    if facts.render_node_refused:
+        detail = "the GPU's device files (/dev/dri/renderD*) may not be opened by this user"
+        yield Check("permissions", "missing", detail, "sudo usermod -aG render,video $USER")
+
+
+def _extras(facts: Facts) -> Iterator[Check]:
+    for extra, packages in _EXTRAS.items():
+        absent = [name for name in packages if facts.packages.get(name) is None]
+        if absent:
+            detail = f"{', '.join(absent)} not installed: {_PURPOSE[extra]}"
+            yield Check(f"extra [{extra}]", "note", detail, f'pip install "nybble[{extra}]"')
+        else:
+            versions = ", ".join(f"{name} {facts.packages[name]}" for name in packages)
+            yield Check(f"extra [{extra}]", "ok", versions)
+
+
+def _driver_remedy(facts: Facts) -> str:
+    if facts.system == "Darwin":
+        return "Metal is part of macOS: run outside a virtual machine, on macOS 11 or newer."
+    if facts.system == "Windows":
+        return "Install the GPU maker's driver (Direct3D 12 or Vulkan), and restart."
+    if "debian" in facts.distribution or "ubuntu" in facts.distribution:
+        return (
+            "sudo apt-get install libvulkan1 mesa-vulkan-drivers "
+            "(AMD, Intel and a software adapter; for NVIDIA, its own driver)."
+        )
+    return "Install the Vulkan loader and your GPU's Vulkan driver (Mesa, or NVIDIA's own)."
+
+
+def _old_mesa(adapter: AdapterFacts) -> str | None:
+    """Return the version of a lavapipe that is slow and that Dawn refuses, else None."""
+    version = re.search(r"Mesa (\d+)\.([\d.]+)", adapter.driver)
+    if version is None or "llvmpipe" not in adapter.adapter or int(version[1]) >= 25:
+        return None
+    return f"{version[1]}.{version[2]}"
+
+
+def _text(adapter: AdapterFacts) -> str:
+    return f"{adapter.adapter} {adapter.driver}".lower()
+
+
+def _amount(limit: str, value: int) -> str:
+    if not limit.endswith("-size"):
+        return str(value)
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if value >= size:
+            return f"{value / size:.4g} {unit}"
+    return f"{value} bytes"
+
+
+_EXTRAS = {
+    "torch": ("torch",),
+    "export": ("torch", "torchao", "executorch", "scikit-learn"),
+}
+_PURPOSE = {
+    "torch": "needed to pass torch tensors, not for numpy arrays",
+    "export": "needed to make .pte files, not to run them",
+}
+_MESA_REMEDY = (
+    "Mesa 25 is 3 to 7 times faster, and Dawn accepts it; on Debian 12, with bookworm-backports "
+    "enabled: sudo apt-get install -t bookworm-backports mesa-vulkan-drivers"
+)
+_NVIDIA_REMEDY = (
+    "Install NVIDIA's Vulkan driver (libnvidia-gl) and libvulkan1; start a container with "
+    "NVIDIA_DRIVER_CAPABILITIES=compute,graphics,utility."
+)

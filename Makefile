@@ -39,7 +39,7 @@ lint: $(venv)/.dev
 	$(python) -m mypy
 
 bench: $(venv)/.export adapter
-	$(python) bench/run.py
+	$(python) -m bench.run
 
 fixtures: $(venv)/.export
 	$(python) tools/make_fixtures.py

@@ -1,0 +1,178 @@
+"""The one public function: capture, quantize, lower, write, and say what became of each layer."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from nybble.errors import NybbleError
+from nybble.export.checks import as_batch, check_choice, check_extra, check_path, checked_batches
+from nybble.export.file_calls import calls_in_file
+from nybble.export.matching import match_layers
+from nybble.export.quiet import quiet
+from nybble.export.report import ExportReport, ExportWarning
+from nybble.export.stages import Stages
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["export"]
+
+
+def export(  # noqa: PLR0913  (the options of one export, by keyword)
+    module: torch.nn.Module,
+    example_inputs: Any,
+    path: str | os.PathLike[str],
+    *,
+    quantize: Literal["int8"] | None = None,
+    calibration: Iterable[Any] | None = None,
+    dynamic_shapes: Any = None,
+    partitioner: Literal["vulkan", "webgpu"] = "vulkan",
+    progress: bool = True,
+) -> ExportReport:
+    """Write ``module`` as a program that nybble, or ExecuTorch with Vulkan or WebGPU, can run.
+
+    Args:
+        module: the module; it is exported in evaluation mode and left as it was.
+        example_inputs: a tensor, or a tuple of tensors, with the program's shapes and dtypes.
+        path: the ``.pte`` file to write.
+        quantize: "int8" for static post-training quantization (int8 activations per tensor,
+            int8 weights per output channel), None for float32.
+        calibration: with "int8", batches like ``example_inputs`` of typical data; each is run
+            once.
+        dynamic_shapes: as for ``torch.export.export``.
+        partitioner: the stock partitioner to use.
+        progress: show the stages on standard error.
+
+    Returns:
+        What each layer became, the operators outside VulkanBackend, and the quantized module.
+
+    Raises:
+        NybbleError: an argument is wrong, a package of nybble[export] is missing, the module
+            cannot be captured or lowered, or ``path`` cannot be written.
+
+    Warns:
+        ExportWarning: names each layer whose int8 form the exporter gave up, operators left
+            outside VulkanBackend, and a module found in training mode.
+    """
+    check_choice("quantize", quantize, (None, "int8"))
+    check_choice("partitioner", partitioner, ("vulkan", "webgpu"))
+    if quantize is None and calibration is not None:
+        raise NybbleError('calibration is only used with quantize="int8": give both or neither.')
+    if quantize is not None and calibration is None:
+        raise NybbleError(
+            'quantize="int8" needs calibration: an iterable of batches of typical inputs.'
+        )
+    target = check_path(path)
+    check_extra()
+    inputs = as_batch(example_inputs, "example_inputs")
+    batches = None
+    if calibration is not None:
+        batches = checked_batches(calibration, inputs, static=dynamic_shapes is None)
+    request = _Request(module, inputs, target, batches, dynamic_shapes, partitioner)
+    with _evaluation_mode(module):
+        report = _export(request, Stages(shown=progress))
+    for sentence in report.warnings:
+        warnings.warn(sentence, ExportWarning, stacklevel=2)
+    return report
+
+
+@dataclass(frozen=True)
+class _Request:
+    """The checked arguments of one export."""
+
+    module: torch.nn.Module
+    inputs: tuple[torch.Tensor, ...]
+    target: Path
+    batches: Iterator[tuple[torch.Tensor, ...]] | None
+    dynamic_shapes: Any
+    partitioner: str
+
+
+def _export(request: _Request, stages: Stages) -> ExportReport:
+    with stages.stage("load the exporter"), quiet():
+        from nybble.export.layers import find_layers, layers_kept_float
+        from nybble.export.lower import PARTITIONERS, lower
+        from nybble.export.quantize import capture, quantize_int8
+
+    partitioner = PARTITIONERS[request.partitioner]
+    with stages.stage("capture the module"):
+        graph = capture(request.module, request.inputs, request.dynamic_shapes)
+    kept_float = None
+    if request.batches is not None:
+        kept_float = layers_kept_float(graph)
+        with stages.stage("calibrate") as show:
+            graph = quantize_int8(
+                graph,
+                request.batches,
+                keep_float=tuple(kept_float),
+                after_batch=lambda count: show(f"calibrate, batch {count}"),
+            )
+    with stages.stage(f"lower through {partitioner.__name__}"):
+        lowered = lower(graph, request.inputs, [partitioner({})], request.dynamic_shapes)
+    with stages.stage(f"write and inspect {request.target.name}"):
+        _write(request.target, lowered.program)
+        calls = calls_in_file(lowered.program)
+        layers = match_layers(find_layers(graph, kept_float), calls)
+    outside = tuple(call.name for call in calls if call.outside)
+    given_up = (layer.warning for layer in layers if layer.given_up)
+    return ExportReport(
+        path=request.target,
+        size=len(lowered.program),
+        layers=layers,
+        outside=outside,
+        warnings=(*given_up, *_outside_warnings(outside, len(calls), partitioner.__name__)),
+        seconds=stages.seconds,
+        reference=graph,
+    )
+
+
+def _outside_warnings(outside: tuple[str, ...], total: int, partitioner: str) -> list[str]:
+    if not outside:
+        return []
+    listed = ", ".join(
+        name if count == 1 else f"{name} ({count} calls)"
+        for name, count in Counter(outside).items()
+    )
+    if len(outside) == total:
+        sentence = (
+            f"{partitioner} accepted no operator of this module, so nothing in the program is "
+            f"delegated to VulkanBackend: {listed}."
+        )
+    else:
+        sentence = (
+            f"{partitioner} left these operators outside VulkanBackend: {listed}. nybble runs them "
+            "on the device where it has the operator, otherwise on the host."
+        )
+    return [sentence]
+
+
+def _write(target: Path, data: bytes) -> None:
+    try:
+        target.write_bytes(data)
+    except OSError as error:
+        raise NybbleError(f"{target} cannot be written: {error.strerror}.") from error
+
+
+@contextmanager
+def _evaluation_mode(module: torch.nn.Module) -> Iterator[None]:
+    """Put every submodule in evaluation mode, and back afterwards; warn if that changes one."""
+    modes = [(part, part.training) for part in module.modules()]
+    if any(training for _, training in modes):
+        warnings.warn(
+            f"{type(module).__name__} is in training mode: it is exported as after eval().",
+            ExportWarning,
+            stacklevel=4,
+        )
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training

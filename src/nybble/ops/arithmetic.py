@@ -69,4 +69,3 @@ def dequantize(codes: Array, scale: float, zero_point: int) -> Array:
     """``f32(q - z) * f32(s)`` as float32."""
     shifted = codes.astype(np.int32) - np.int32(zero_point)
     return shifted.astype(np.float32) * np.float32(scale)
-

@@ -62,6 +62,7 @@ _DEQUANTIZE_PARAMS = {"scale": f32("scale"), "zero_point": i32("zero_point")}
             constants={"THREADS": 256, "WORDS": 4},
             vectors={"x": 4},
             split=True,
+            flexible=True,
         ),
         Kernel(
             "quantize_planes.wgsl",
@@ -70,6 +71,7 @@ _DEQUANTIZE_PARAMS = {"scale": f32("scale"), "zero_point": i32("zero_point")}
             constants={"THREADS": 64},
             layouts={"out": CHANNELS4},
             when=_WIDE,
+            flexible=True,
         ),
         Kernel(
             "quantize_rows.wgsl",
@@ -78,6 +80,7 @@ _DEQUANTIZE_PARAMS = {"scale": f32("scale"), "zero_point": i32("zero_point")}
             constants={"THREADS": 64},
             layouts={"out": CHANNELS4},
             when="len(x) > 0",
+            flexible=True,
         ),
     ],
 )
@@ -110,6 +113,7 @@ def quantize_per_tensor(
             constants={"THREADS": 256, "WORDS": 4},
             vectors={"out": 4},
             split=True,
+            flexible=True,
         ),
         Kernel(
             "dequantize_planes.wgsl",
@@ -118,6 +122,7 @@ def quantize_per_tensor(
             constants={"THREADS": 64},
             layouts={"x": CHANNELS4},
             when=_WIDE,
+            flexible=True,
         ),
         Kernel(
             "dequantize_rows.wgsl",
@@ -126,6 +131,7 @@ def quantize_per_tensor(
             constants={"THREADS": 64},
             layouts={"x": CHANNELS4},
             when="len(x) > 0",
+            flexible=True,
         ),
     ],
 )

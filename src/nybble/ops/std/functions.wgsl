@@ -9,10 +9,7 @@ fn nan_of() -> vec4<f32> {
   return vec4<f32>(bitcast<f32>(params.zero | 0x7fc00000u));
 }
 
-// By its bits: compilers may take ``v != v`` for false.
-fn is_nan_of(v: vec4<f32>) -> vec4<bool> {
-  return (bitcast<vec4<u32>>(v) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
-}
+{% include "std/nan.wgsl" %}
 
 fn power_of_two(n: vec4<i32>) -> vec4<f32> {
   return bitcast<vec4<f32>>((n + 127) << vec4<u32>(23u));
@@ -34,7 +31,7 @@ fn exp_of(v: vec4<f32>) -> vec4<f32> {
   // Two factors: the power alone leaves float32's range at both ends.
   let exponent = clamp(vec4<i32>(n), vec4<i32>(-150), vec4<i32>(128));
   let half = exponent / 2;
-  return y * power_of_two(half) * power_of_two(exponent - half);
+  return select(y * power_of_two(half) * power_of_two(exponent - half), v, is_nan_of(v));
 }
 
 fn log_of(v: vec4<f32>) -> vec4<f32> {
@@ -59,14 +56,14 @@ fn log_of(v: vec4<f32>) -> vec4<f32> {
   let tiny = abs(v) < vec4<f32>(1.17549435e-38);
   var result = select(finite, -infinity_of(), tiny);
   result = select(result, nan_of(), (v < vec4<f32>()) & !tiny);
-  return select(result, v, !(v < infinity_of()));
+  return select(result, v, (v == infinity_of()) | is_nan_of(v));
 }
 
 fn power_of(base: vec4<f32>, exponent: vec4<f32>) -> vec4<f32> {
   let magnitude = abs(base);
   var result = exp_of(exponent * log_of(magnitude));
   let whole = exponent == floor(exponent);
-  let odd = whole & (fract(exponent * 0.5) != vec4<f32>());
+  let odd = fract(exponent * 0.5) == vec4<f32>(0.5);
   let negative = (bitcast<vec4<u32>>(base) >> vec4<u32>(31u)) == vec4<u32>(1u);
   let one = vec4<f32>(1.0);
   result = select(result, one, (exponent == vec4<f32>()) | (magnitude == one));
@@ -88,7 +85,8 @@ fn sin_turned(v: vec4<f32>, turn: i32) -> vec4<f32> {
   let signed_value = select(folded, -folded, (quadrant & vec4<i32>(2)) == vec4<i32>(2));
   // Of an angle so large that its reduction lost every digit, at least the range is right.
   let one = vec4<f32>(1.0);
-  return select(select(signed_value, one, signed_value > one), -one, signed_value < -one);
+  let bounded = select(select(signed_value, one, signed_value > one), -one, signed_value < -one);
+  return select(bounded, signed_value, is_nan_of(signed_value));
 }
 
 fn sin_of(v: vec4<f32>) -> vec4<f32> {

@@ -110,13 +110,14 @@ $$ endif
 $$ for j in range(QUADS)
   let quad{$ j $} = block * {$ QUADS $}u + {$ j $}u;
   if (quad{$ j $} < params.quads_out) {
+    let affine = affine_of(quad{$ j $});
     let zeros = params.zero_point_in * weight_sums_of(quad{$ j $});
 $$ for i in range(ROWS)
     if (row + {$ i $}u < params.rows) {
 $$ if LONG
-      store(row + {$ i $}u, quad{$ j $}, vec4<f32>(totals{$ i $}_{$ j $} - zeros));
+      store(row + {$ i $}u, quad{$ j $}, vec4<f32>(totals{$ i $}_{$ j $} - zeros), affine);
 $$ else
-      store(row + {$ i $}u, quad{$ j $}, sums{$ i $}_{$ j $} - vec4<f32>(zeros));
+      store(row + {$ i $}u, quad{$ j $}, sums{$ i $}_{$ j $} - vec4<f32>(zeros), affine);
 $$ endif
     }
 $$ endfor

@@ -53,7 +53,7 @@ $$ endfor
     if (row < params.rows && result < params.quads_out) {
       let zeros = params.zero_point_in * bitcast<vec4<i32>>(weight[result]);
       let sums = partial[lane / QUADS][lane % QUADS * SLICES];
-      store(row, result, vec4<f32>(sums - zeros));
+      store(row, result, vec4<f32>(sums - zeros), affine_of(result));
     }
   }
 }

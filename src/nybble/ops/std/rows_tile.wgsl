@@ -131,11 +131,13 @@ $$ endfor
 $$ for j in range(0, COLUMNS, 4)
   let quad{$ j $} = first_channel / 4u + tx + {$ j // 4 * threads_x $}u;
   if (quad{$ j $} < params.quads_out) {
+    let affine = affine_of(quad{$ j $});
     let zeros = params.zero_point_in * bitcast<vec4<i32>>(weight[quad{$ j $}]);
 $$ for i in range(ROWS)
     if (first_row + ty + {$ i * threads_y $}u < params.rows) {
       let sums = vec4<i32>({$ "s%d_%d, s%d_%d, s%d_%d, s%d_%d" % (i, j, i, j+1, i, j+2, i, j+3) $});
-      store(first_row + ty + {$ i * threads_y $}u, quad{$ j $}, vec4<f32>(sums - zeros));
+      store(
+        first_row + ty + {$ i * threads_y $}u, quad{$ j $}, vec4<f32>(sums - zeros), affine);
     }
 $$ endfor
   }

@@ -1,0 +1,360 @@
+"""Conformance cases of 4-bit weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nybble.testing import Case
+
+__all__ = ["CASES"]
+
+_RNG = np.random.default_rng(4)
+_INFINITY = np.float32(np.inf)
+
+
+def _floats(*shape: int) -> Any:
+    return _RNG.normal(0, 1, shape).astype(np.float32)
+
+
+def _bytes(*shape: int) -> Any:
+    return _RNG.integers(0, 256, shape, dtype=np.uint8)
+
+
+def _scales(*shape: int) -> Any:
+    return _RNG.uniform(0.01, 0.2, shape).astype(np.float32)
+
+
+def _label(**facts: object) -> str:
+    return "-".join(f"{key}{value}" for key, value in facts.items())
+
+
+def _linear(
+    rows: tuple[int, ...],
+    n: int,
+    k: int,
+    group: int,
+    *,
+    bias: bool = False,
+    extra_bytes: int = 0,
+    extra_scales: int = 0,
+    extra_groups: int = 0,
+    produced: bool = False,
+) -> Case:
+    """``produced``: the weight is a value of the graph, not a constant."""
+    arguments = {
+        "x": _floats(*rows, k),
+        "weight": _bytes(n, -(-k // 2) + extra_bytes),
+        "scales": _scales(-(-k // group) + extra_groups, n + extra_scales),
+        "group_size": group,
+        "bias": _floats(n + extra_scales) if bias else None,
+    }
+    constants = () if produced else ("weight", "scales", "bias")
+    return Case(
+        "et_vk.linear_q4gsw.default", arguments, constants,
+        _label(g=group, bias=bias, produced=produced),
+    )  # fmt: skip
+
+
+def _linears() -> list[Case]:
+    return [
+        _linear((1,), 8, 32, 32),
+        _linear((1,), 1, 1, 1),
+        _linear((), 5, 7, 3),
+        _linear((1,), 64, 2048, 32, bias=True),
+        _linear((1,), 520, 96, 32),
+        _linear((2,), 20, 64, 16, bias=True),
+        _linear((3,), 12, 40, 8),
+        _linear((4,), 36, 264, 64, bias=True, extra_groups=1),
+        _linear((5,), 12, 40, 4),
+        _linear((2, 3), 11, 37, 5, bias=True),
+        _linear((1,), 29, 37, 32),
+        _linear((1,), 12, 68, 32),
+        _linear((3,), 7, 12, 64, extra_bytes=2),
+        _linear((1,), 6, 12, 4, extra_bytes=2, extra_scales=2, bias=True),
+        _linear((2,), 8, 20, 6),
+        _linear((67,), 72, 128, 32, bias=True),
+        _linear((67,), 71, 37, 5, bias=True, extra_scales=1),
+        _linear((17,), 68, 52, 4),
+        _linear((17,), 68, 52, 10),
+        _linear((17,), 3, 128, 128),
+        _linear((5,), 20, 36, 12, produced=True),
+        _linear((37,), 11, 29, 8, produced=True, bias=True),
+        _linear((0,), 4, 8, 8),
+        _linear((3,), 4, 0, 8, bias=True),
+        _linear((3,), 0, 8, 8),
+        *_special_linears(),
+    ]
+
+
+def _special_linears() -> list[Case]:
+    """Non-finite inputs, and every code against every place of a block."""
+    special = _linear((3,), 8, 32, 32)
+    x = special.arguments["x"].copy()
+    x[0, 3], x[1, 7], x[1, 9], x[2, 30] = np.nan, _INFINITY, -_INFINITY, _INFINITY
+    weight = special.arguments["weight"].copy()
+    weight[weight & 15 == 8] += 1
+    every = np.array([[(n + b) % 16 * 17 for b in range(16)] for n in range(16)], np.uint8)
+    unit = np.eye(32, dtype=np.float32)
+    ones = np.ones((1, 16), np.float32)
+    name = "et_vk.linear_q4gsw.default"
+    return [
+        Case(name, {**special.arguments, "x": x, "weight": weight}, ("weight",), "special"),
+        Case(name, {"x": unit, "weight": every, "scales": ones, "group_size": 32}, ("weight",), "unit"),
+    ]
+
+
+def _dynamic(
+    rows: tuple[int, ...], n: int, k: int, group: int, *, scale: float = 0.02, ties: bool = False
+) -> Case:
+    count = int(np.prod(rows))
+    scales = _RNG.uniform(0.5 * scale, 2 * scale, rows).astype(np.float32)
+    x = (_floats(*rows, k) * np.float32(60 * scale)).astype(np.float32)
+    if ties:
+        steps = (_RNG.integers(-130, 130, (*rows, k)) + 0.5).astype(np.float32)
+        x = _beside(steps * scales[..., None])
+    arguments = {
+        "x": x,
+        "input_scales": scales,
+        "input_zero_points": _RNG.choice(
+            np.array([-128, -7, 0, 5, 127], np.int8), count
+        ).reshape(rows),
+        "weight": _bytes(n, -(-k // 2)),
+        "weight_sums": np.zeros((-(-k // group), n + -n % 8), np.int32),
+        "scales": _scales(-(-k // group), n),
+        "group_size": group,
+        "bias": _floats(n),
+    }
+    return Case(
+        "et_vk.linear_dq8ca_q4gsw.default", arguments, ("weight", "weight_sums", "scales", "bias"),
+        _label(g=group, s=scale, ties=ties),
+    )  # fmt: skip
+
+
+def _beside(values: Any) -> Any:
+    """The values with every third moved one ulp down and every third one ulp up."""
+    flat = values.astype(np.float32).reshape(-1)
+    down, up = np.nextafter(flat, -_INFINITY), np.nextafter(flat, _INFINITY)
+    place = np.arange(flat.size) % 3
+    return np.where(place == 0, flat, np.where(place == 1, down, up)).reshape(values.shape)
+
+
+def _dynamics() -> list[Case]:
+    """With one weight code 9 a row of one-hot weights, sums show single codes: see _revealing."""
+    special = _dynamic((3,), 8, 32, 32)
+    x = special.arguments["x"].copy()
+    x[0, :4] = [np.nan, _INFINITY, -_INFINITY, 1e-40]
+    scales = np.array([0.02, 0.0, _INFINITY], np.float32)
+    odd = Case(
+        special.operator, {**special.arguments, "x": x}, special.constants, "special-inputs"
+    )
+    zero = Case(
+        special.operator,
+        {**special.arguments, "input_scales": np.where(scales == _INFINITY, np.float32(1e-30), scales)},
+        special.constants,
+        "special-scales",
+    )
+    return [
+        _dynamic((1,), 16, 256, 32),
+        _dynamic((1, 4), 8, 64, 32),
+        _dynamic((7,), 11, 37, 8),
+        _dynamic((67,), 36, 48, 16),
+        _dynamic((18,), 13, 29, 6),
+        _dynamic((5,), 8, 64, 32, scale=1e9),
+        _dynamic((5,), 8, 64, 32, scale=1e-9),
+        _revealing(0.0123),
+        _revealing(1e-25),
+        _revealing(1e25),
+        odd,
+        zero,
+    ]
+
+
+def _revealing(scale: float) -> Case:
+    """Ties of the inputs' rounding; each output is one code, so a wrong one shows."""
+    case = _dynamic((8,), 32, 32, 32, scale=scale, ties=True)
+    codes = np.full((32, 32), 8, np.uint8) + np.eye(32, dtype=np.uint8)
+    weight = codes[:, 0::2] | (codes[:, 1::2] << 4)
+    arguments = {**case.arguments, "weight": weight, "scales": np.ones((1, 32), np.float32)}
+    return Case(case.operator, {**arguments, "bias": None}, case.constants, f"ties-{scale}")
+
+
+def _channelwise(rows: tuple[int, ...], n: int, k: int, *, produced: bool = False) -> Case:
+    arguments = {"x": _floats(*rows, k), "weight": _bytes(n, -(-k // 2)), "scales": _scales(n)}
+    return Case(
+        "et_vk.linear_qcs4w.default", arguments, () if produced else ("weight", "scales"),
+        _label(produced=produced),
+    )  # fmt: skip
+
+
+def _backward(
+    rows: tuple[int, ...], n: int, k: int, group: int, *, extra_bytes: int = 0, produced: bool = False
+) -> Case:
+    arguments = {
+        "d_out": _floats(*rows, n),
+        "weight": _bytes(n, -(-k // 2) + extra_bytes),
+        "scales": _scales(-(-k // group), n + n % 3),
+        "group_size": group,
+    }
+    return Case(
+        "et_vk.linear_q4gsw_backward.default", arguments, () if produced else ("weight",),
+        _label(g=group, produced=produced),
+    )  # fmt: skip
+
+
+def _outer(rows: tuple[int, ...], n: int, k: int) -> Case:
+    return Case("et_vk.linear_dW.default", {"d_out": _floats(*rows, n), "x": _floats(*rows, k)})
+
+
+def _requant(latent: Any, scales: Any, group: int, label: str = "") -> Case:
+    arguments = {"latent": latent, "scales": scales, "group_size": group}
+    return Case("et_vk.q4gsw_requant.default", arguments, (), label)
+
+
+def _requant_random(n: int, k: int, group: int, spread: float = 0.4) -> Case:
+    return _requant(_floats(n, k) * np.float32(spread), _scales(-(-k // group), n + n % 2), group)
+
+
+def _requant_ties(n: int, k: int, group: int, scale: float, label: str) -> Case:
+    """Half steps of many scales, and one ulp to each side of them."""
+    spread = np.float32(scale) * _RNG.uniform(1, 2, (-(-k // group), n)).astype(np.float32)
+    signs = _RNG.choice(np.array([-1, 1], np.float32), spread.shape)
+    scales = (spread * signs).astype(np.float32)
+    each = np.repeat(scales, group, axis=0)[:k].T
+    halves = (_RNG.integers(-10, 10, (n, k)) + 0.5).astype(np.float32)
+    return _requant(_beside(halves * each), scales, group, label)
+
+
+_TINY = np.float32(2.0**-126)
+_SPECIAL_LATENTS = np.array(
+    [
+        np.nan, _INFINITY, -_INFINITY, 0.0, -0.0, 3.4e38, -3.4e38, 1e-40, -1e-40, _TINY, 1e-30,
+        0.5, -0.5, 1.5, -7.5, 7.5, -8.5, 6.5, 100.0, -100.0,
+    ],
+    np.float32,
+)  # fmt: skip
+_SPECIAL_SCALES = np.array(
+    [
+        1.0, 0.0, -0.0, np.nan, _INFINITY, -1.0, 1e-40, _TINY, 1e-30, 1e30, 3.4e38, 2.0**-65, 2.0**65,
+    ],
+    np.float32,
+)
+
+
+def _requants() -> list[Case]:
+    special = np.repeat(_SPECIAL_LATENTS[None], _SPECIAL_SCALES.size, axis=0)
+    return [
+        _requant_random(8, 32, 32),
+        _requant_random(12, 64, 16),
+        _requant_random(29, 37, 5),
+        _requant_random(37, 64, 64),
+        _requant_random(70, 44, 4),
+        _requant_random(1, 1, 1),
+        _requant_random(3, 7, 32),
+        _requant_random(13, 11, 6),
+        _requant_random(0, 8, 4),
+        _requant_random(5, 0, 4),
+        _requant(_floats(12, 32), np.zeros((1, 12), np.float32), 32, "zero-scale"),
+        _requant(special, _SPECIAL_SCALES[None], 20, "special"),
+        _requant(special[:, :19], _SPECIAL_SCALES[None], 19, "special-odd"),
+        _requant_ties(24, 64, 32, 0.037, "ties"),
+        _requant_ties(24, 64, 8, 1e-36, "ties-tiny"),
+        _requant_ties(24, 64, 8, 1e36, "ties-huge"),
+        _requant_ties(11, 37, 5, 1.0, "ties-odd"),
+        _requant_ties(16, 128, 128, 2.0**-64, "ties-border"),
+        _requant(_beside(np.full((8, 64), 0.5) * 3.0), np.full((1, 8), 3.0, np.float32), 64, "half"),
+    ]
+
+
+def _choose(x: Any, code_min: int = -128, code_max: int = 127, label: str = "") -> Case:
+    block = (1,) * (x.ndim - 1) + (x.shape[-1],)
+    arguments = {
+        "x": x, "mapping": "ASYMMETRIC", "block_size": block, "target_dtype": None,
+        "code_min": code_min, "code_max": code_max, "eps": None, "scale_dtype": None,
+        "zero_point_dtype": None, "keepdim": False,
+    }  # fmt: skip
+    return Case("torchao.choose_qparams_affine.default", arguments, (), label)
+
+
+def _chooses() -> list[Case]:
+    magnitudes = (10.0 ** _RNG.uniform(-38, 37, (97, 1))).astype(np.float32)
+    special = _floats(6, 5)
+    special[0, 1], special[1, 2], special[2, 3], special[3] = np.nan, _INFINITY, -_INFINITY, 1e-40
+    special[4] = [3.4e38, -3.4e38, 0, 1, 2]
+    small = (_floats(37, 11) * np.float32(1e-5)).astype(np.float32)
+    return [
+        _choose(_floats(1, 4, 64)),
+        _choose(_floats(205, 37)),
+        _choose(_floats(3, 700), label="long"),
+        _choose(np.abs(_floats(5, 29)), label="positive"),
+        _choose(-np.abs(_floats(5, 29)), label="negative"),
+        _choose(np.zeros((5, 8), np.float32), label="zero"),
+        _choose(_floats(97, 5) * magnitudes, label="magnitudes"),
+        _choose(small, label="small"),
+        _choose(np.abs(small), label="small-positive"),
+        _choose(-np.abs(small), label="small-negative"),
+        _choose(special, label="special"),
+        _choose(_floats(7, 11), -8, 7, "narrow"),
+        _choose(_floats(7, 11), 0, 127, "unsigned"),
+        _choose(_floats(1)),
+        _choose(_floats(0, 5)),
+    ]
+
+
+def _embedding(
+    v: int, row_bytes: int, group: int, shape: tuple[int, ...], *, linear: bool, produced: bool = False
+) -> Case:
+    arguments = {
+        "weight": _bytes(v, row_bytes),
+        "scales": _scales(v, -(-2 * row_bytes // group)),
+        "group_size": group,
+        "indices": _RNG.integers(-2, v + 2, shape, dtype=np.int32),
+        "is_linear_weight": linear,
+    }
+    return Case(
+        "et_vk.embedding_q4gsw.default", arguments, () if produced else ("weight", "scales"),
+        _label(linear=linear, produced=produced),
+    )  # fmt: skip
+
+
+def _relayout(*shape: int) -> Case:
+    return Case("nybble.relayout.default", {"x": _bytes(*shape)}, (), "w4x8")
+
+
+CASES = [
+    *_linears(),
+    *_dynamics(),
+    _channelwise((1,), 12, 64),
+    _channelwise((2, 3), 11, 37),
+    _channelwise((21,), 36, 60),
+    _channelwise((5,), 7, 12, produced=True),
+    _backward((1,), 8, 32, 32),
+    _backward((3,), 520, 36, 32),
+    _backward((2, 5), 20, 64, 16),
+    _backward((7,), 11, 37, 5),
+    _backward((67,), 36, 128, 32),
+    _backward((67,), 71, 72, 6),
+    _backward((5,), 9, 12, 4, extra_bytes=2),
+    _backward((1,), 1, 2, 1),
+    _backward((18,), 12, 40, 8, produced=True),
+    _backward((0,), 4, 8, 8),
+    _outer((5,), 7, 11),
+    _outer((2, 37), 68, 72),
+    _outer((1,), 4, 4),
+    _outer((67,), 71, 37),
+    _outer((3,), 0, 4),
+    _outer((0,), 3, 5),
+    *_requants(),
+    *_chooses(),
+    _embedding(37, 16, 32, (2, 7), linear=True),
+    _embedding(37, 16, 32, (2, 7), linear=False),
+    _embedding(11, 7, 5, (3,), linear=True),
+    _embedding(11, 3, 6, (), linear=False, produced=True),
+    _embedding(5, 4, 8, (0,), linear=True),
+    _relayout(8, 2),
+    _relayout(29, 7),
+    _relayout(64, 32),
+    _relayout(3, 1),
+    _relayout(0, 4),
+]  # fmt: skip

@@ -2,6 +2,7 @@
 #   make demo      classify handwritten digits through WebGPU
 #   make test      everything: style, types, every test
 #   make check     style, types and the tests that need neither adapter nor torch (under two minutes)
+#   make conformance  the operators on further software drivers (Debian 12): SwiftShader and Mesa 25
 #   make bench     the numbers in bench/RESULTS.md
 #   make fixtures  export tests/fixtures and the demo's program again
 # TORCH_INDEX=https://download.pytorch.org/whl/cpu keeps CUDA's libraries out of .venv on Linux.
@@ -13,13 +14,14 @@ SHELL := bash
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3.10 python3; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo $$name && break; done)
 TORCH_INDEX ?=
+DRIVERS ?= swiftshader mesa25
 TEST_FLAGS ?= -n auto --dist worksteal
 
 venv := .venv
 python := $(venv)/bin/python
 pip := $(python) -m pip --disable-pip-version-check -q
 
-.PHONY: help demo test check lint bench fixtures adapter clean
+.PHONY: help demo test conformance check lint bench fixtures adapter clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -40,6 +42,13 @@ lint: $(venv)/.dev
 
 bench: $(venv)/.export adapter
 	$(python) -m bench.run
+
+# One driver a process: the Vulkan loader is told which by the environment.
+conformance: $(venv)/.dev adapter
+	@for driver in $(DRIVERS); do \
+		selection=$$(tools/driver.sh $$driver .cache/drivers) && eval "$$selection" && \
+		echo "conformance on $$driver" && \
+		$(python) -m pytest $(TEST_FLAGS) tests/conformance tests/test_programs.py || exit 1; done
 
 fixtures: $(venv)/.export
 	$(python) tools/make_fixtures.py

@@ -43,7 +43,7 @@ def _encode(device: Any, encoder_of: Any) -> Sample:
     graph, inputs = single_call(REGISTRY["aten.relu.default"], arguments)
     executable = device.prepare(make_plan(graph, device.capabilities))
     executable.run(inputs)
-    dispatches = [executable._prepared[0]] * COUNT
+    dispatches = [executable.prepared[0]] * COUNT
     encoder = encoder_of(device.module, dispatches)
     times = []
     for _ in range(100):

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bench.common import Row, Sample
+from bench.common import Row, Sample, dispatch_times
 from nybble.contract import Array
 from nybble.devices.webgpu import WebGpuDevice
 from nybble.devices.webgpu.encode import PreparedDispatch
-from nybble.devices.webgpu.timing import DispatchTimer
 
 __all__ = ["copy_rate", "plain_pointwise", "plain_quantize"]
 
@@ -109,9 +108,7 @@ def _time(
         ],
     )
     dispatch = PreparedDispatch(pipeline, bind_group, (width, rows, 1))
-    timer = DispatchTimer(device)
-    timer.seconds([dispatch])
-    sample = Sample.of(timer.seconds([dispatch] * 15))
+    sample = dispatch_times(device, [dispatch], 15)
     for buffer in bound:
         buffer.destroy()
     return sample

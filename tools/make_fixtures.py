@@ -19,8 +19,13 @@ from typing import Any
 import numpy as np
 import torch
 from executorch.backends.vulkan.partitioner.vulkan_partitioner import VulkanPartitioner
+from executorch.backends.vulkan.quantizer.vulkan_quantizer import (
+    VulkanQuantizer,
+    get_symmetric_quantization_config,
+)
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 from torch import nn
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from fixture_networks import (
     AddBroadcast,
@@ -36,6 +41,8 @@ from fixture_networks import (
 from fixture_table import write_table
 from nybble.export.lower import LoweredProgram, lower, lower_methods
 from nybble.export.quantize import capture, quantize_int8
+from nybble.export.quantize_int4 import quantize_int4
+from transformer_networks import CachedAttention, Perceptron, RotaryTransformer, Transformer
 
 FIXTURES = Path(__file__).resolve().parent.parent / "tests" / "fixtures"
 Tensors = tuple[torch.Tensor, ...]
@@ -103,6 +110,46 @@ def _int8(
     graph = quantize_int8(graph, batches, activation_range=activation_range)
     fixture = _finish(graph, inputs, [VulkanPartitioner(options or {})])
     return replace(fixture, outputs=_without_activation_codes(graph, inputs)) if folded else fixture
+
+
+def _int4(
+    make: Callable[[], nn.Module],
+    *inputs: torch.Tensor | tuple[int, ...],
+    group_size: int | None = 32,
+    dynamic: bool = False,
+) -> Fixture:
+    module = quantize_int4(make().eval(), group_size, dynamic=dynamic, keep_float={})
+    tensors = tuple(x if isinstance(x, torch.Tensor) else _random(*x) for x in inputs)
+    return _finish(capture(module, tensors), tensors, [VulkanPartitioner({})])
+
+
+def _int4_by_channel(make: Callable[[], nn.Module], *shape: int) -> Fixture:
+    """The weight-only PT2E quantization, which the exporter turns into linear_qcs4w."""
+    inputs = (_random(*shape),)
+    quantizer = VulkanQuantizer().set_global(get_symmetric_quantization_config(weight_bits=4))
+    prepared = prepare_pt2e(capture(make().eval(), inputs), quantizer)
+    prepared(*inputs)
+    return _finish(convert_pt2e(prepared), inputs, [VulkanPartitioner({})])
+
+
+def _tokens(count: int, *shape: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
+    return (torch.arange(int(np.prod(shape))) * 7 % count).reshape(shape).to(dtype)
+
+
+def _cached_attention() -> Fixture:
+    """Three rows, then one more: ``next_input_i`` and ``next_output_0`` are the second call's."""
+    module = quantize_int4(CachedAttention(32, 4, 2, 16).eval(), 32, keep_float={})
+    inputs = (_random(1, 3, 32), torch.tensor([0]))
+    length = torch.export.Dim("length", min=1, max=16)
+    shapes = ({1: length}, None)
+    graph = capture(module, inputs, shapes)
+    lowered = lower(graph, inputs, [VulkanPartitioner({})], shapes)
+    following = (_random(1, 1, 32), torch.tensor([3]))
+    with torch.no_grad():
+        outputs = _tuple(graph(*inputs))
+        extra = {"next_output_0": graph(*following)}
+    extra |= {f"next_input_{i}": tensor for i, tensor in enumerate(following)}
+    return Fixture(lowered, inputs, outputs, extra)
 
 
 def _float(
@@ -198,6 +245,35 @@ FIXTURE_MAKERS: dict[str, Callable[[], Fixture]] = {
     "float_cnn_batch2": partial(_float, FloatCnn, (2, 3, 18, 17)),
     "float_reductions": partial(_float, FloatReductions, (2, 3, 4, 5), (3, 1, 5)),
     "float_two_delegates": partial(_float, lambda: Interrupted(torch.floor), (1, 4, 6, 6)),
+    "q4_linear": partial(_int4, lambda: nn.Linear(64, 12), (3, 64)),
+    "q4_linear_batch1": partial(_int4, lambda: nn.Linear(64, 20, bias=False), (1, 64)),
+    "q4_linear_group4": partial(_int4, lambda: nn.Linear(12, 20), (5, 12), group_size=4),
+    "q4_linear_group3": partial(_int4, lambda: nn.Linear(12, 8), (2, 12), group_size=3),
+    "q4_linear_group12": partial(_int4, lambda: nn.Linear(36, 12), (3, 36), group_size=12),
+    "q4_linear_by_row": partial(_int4, lambda: nn.Linear(44, 8), (7, 44), group_size=None),
+    "q4_linear_rank3": partial(_int4, lambda: nn.Linear(64, 12), (2, 3, 64)),
+    "q4_mlp": partial(_int4, lambda: Perceptron(64, 32, 10), (1, 64)),
+    "q4_mlp_batch8": partial(_int4, lambda: Perceptron(64, 32, 10), (8, 64)),
+    "q4_embedding": partial(_int4, lambda: nn.Embedding(50, 64), _tokens(50, 2, 5)),
+    "q4_embedding_int32": partial(
+        _int4, lambda: nn.Embedding(11, 32), _tokens(11, 7, dtype=torch.int32), group_size=8
+    ),
+    "q4_transformer": partial(_int4, lambda: Transformer(40, 32, 2, 8), _tokens(40, 1, 8)),
+    "q4_transformer_batch3": partial(_int4, lambda: Transformer(40, 32, 2, 8), _tokens(40, 3, 8)),
+    "q4_rotary_transformer": partial(
+        _int4, lambda: RotaryTransformer(40, 32, 2, 8), _tokens(40, 2, 8)
+    ),
+    "q4_cached_attention": _cached_attention,
+    "dq8ca_linear": partial(_int4, lambda: nn.Linear(64, 12), (4, 64), dynamic=True),
+    "dq8ca_linear_batch1": partial(
+        _int4, lambda: nn.Linear(64, 8, bias=False), (1, 64), dynamic=True
+    ),
+    "dq8ca_linear_rank3": partial(
+        _int4, lambda: nn.Linear(24, 12), (2, 3, 24), group_size=8, dynamic=True
+    ),
+    "dq8ca_mlp": partial(_int4, lambda: Perceptron(64, 32, 10), (3, 64), dynamic=True),
+    "qcs4w_linear": partial(_int4_by_channel, lambda: nn.Linear(20, 7), 3, 20),
+    "qcs4w_linear_odd": partial(_int4_by_channel, lambda: nn.Linear(9, 5, bias=False), 2, 9),
     "two_methods": _two_methods,
     "not_delegated": partial(_float, lambda: LinearHead((4, 6, 3)), (2, 4), partitioners=[]),
     "xnnpack": partial(

@@ -57,10 +57,10 @@ def _to_numpy(value: Any, spec: TensorSpec) -> Array:
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value)
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        value = value.detach().cpu()
     if hasattr(value, "__dlpack__"):
         try:
+            if torch is not None and isinstance(value, torch.Tensor):
+                value = value.detach().cpu()
             return np.from_dlpack(value)
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
             raise ContractError(

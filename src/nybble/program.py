@@ -60,7 +60,8 @@ def load(
     if isinstance(external, (str, bytes, bytearray, memoryview, os.PathLike)):
         kind = type(external).__name__
         raise ContractError(f"external: expected a list of .ptd files, received one {kind}")
-    file = formats.read_program(_read(source), [_read(item) for item in external])
+    data = _read(source)
+    file = formats.read_program(data, [_read(item) for item in external])
     for sentence in file.warnings:
         warnings.warn(sentence, stacklevel=2)
     graphs = [build_graph(method) for method in file.methods]
@@ -69,14 +70,21 @@ def load(
     methods = []
     for graph in graphs:
         methods.append(Method(opened, graph, on_unsupported, states))  # noqa: PERF401 (stacklevel)
-    return Program(opened, methods, states)
+    return Program(opened, methods, states, data)
 
 
 class Program(Mapping[str, "Method"]):
     """A loaded program: methods by name. Calling it calls ``forward``, or its only method."""
 
-    def __init__(self, device: Device, methods: Sequence[Method], states: States) -> None:
+    def __init__(
+        self,
+        device: Device,
+        methods: Sequence[Method],
+        states: States,
+        data: bytes | bytearray | memoryview = b"",
+    ) -> None:
         self.device = device.info
+        self.data = data
         self.state = ProgramState(states)
         self._methods = {method.name: method for method in methods}
 

@@ -61,6 +61,8 @@ class Kernel:
         vectors: elements a binding holds as one ``vec`` (2 or 4), by tensor name.
         unused: tensors that the body does not read, and that are not bound.
         when: condition on axes, attributes, constants, tensor shapes and :data:`DEVICE_FACTS`.
+        flexible: as good as its flexible siblings, which differ in layouts alone: the planner
+            takes the one that needs the fewest conversions.
         in_place: results that are written over an argument, by name; the body reads and writes
             the argument's binding.
         split: a flat elementwise kernel in terms of ``count`` elements, which the planner may
@@ -76,6 +78,7 @@ class Kernel:
     unused: frozenset[str] = frozenset()
     when: str = "True"
     split: bool = False
+    flexible: bool = False
     in_place: Mapping[str, str] = field(default_factory=dict)
     condition: Expression = field(init=False, repr=False)
     groups: tuple[Expression, ...] = field(init=False, repr=False)

@@ -1,7 +1,8 @@
 """Chooses, for every call, the kernel and with it the layouts of the values around it.
 
 Backwards, each call tells its inputs the layout that its first viable kernel reads; forwards, each
-call takes the viable kernel with the fewest conversions. Conversions become calls of their own.
+call takes its first viable kernel, or of equally good (flexible) ones the one with the fewest
+conversions. Conversions become calls of their own.
 """
 
 from __future__ import annotations
@@ -159,17 +160,26 @@ def _demands(
 ) -> dict[Value, Layout]:
     demands: dict[Value, Layout] = {value: ROW_MAJOR for value in graph.outputs} | dict(finals)
     for call in reversed(graph.calls):
-        options = [Choice(call, kernel) for kernel in candidates[call]]
+        options = [Choice(call, kernel) for kernel in _equals(candidates[call])]
         results = _results(call)
         misses = [
             sum(demands.get(v, c.layout(n)) != c.layout(n) for n, v in results.items())
             for c in options
         ]
-        best = options[misses.index(min(misses))]
+        best = [c for c, count in zip(options, misses, strict=True) if count == min(misses)]
         for name, value in call.inputs.items():
-            if value.constant is None and best.bound(name):
-                demands[value] = best.layout(name)
+            layouts = {c.layout(name) for c in best if c.bound(name)}
+            # Where flexible kernels differ, they follow what the other calls need.
+            if value.constant is None and len(layouts) == 1:
+                demands[value] = layouts.pop()
     return demands
+
+
+def _equals(kernels: list[Kernel | Alias | None]) -> list[Kernel | Alias | None]:
+    """The first kernel, and with it its siblings if it is flexible: all are equally good."""
+    if isinstance(kernels[0], Kernel) and not kernels[0].flexible:
+        return kernels[:1]
+    return [k for k in kernels if not isinstance(k, Kernel) or k.flexible]
 
 
 class _Chooser:
@@ -185,7 +195,7 @@ class _Chooser:
         self.numbers = count()
 
     def place(self, call: Call, kernels: list[Kernel | Alias | None]) -> None:
-        options = [Choice(call, kernel) for kernel in kernels]
+        options = [Choice(call, kernel) for kernel in _equals(kernels)]
         costs = [self._cost(option) for option in options]
         best = options[costs.index(min(costs))]
         changed = {

@@ -72,6 +72,8 @@ class _Lowering:
         self._assign_buffers()
         steps = tuple(step for i, c in enumerate(self.choices) for step in self._steps(i, c))
         params = b"".join(record.ljust(SLOT, b"\0") for record in self.records)
+        # Before the buffers are listed: an output that is a constant gets one here.
+        outputs = tuple(self._output(value) for value in self.graph_outputs)
         self.sizes[0] = max(len(params), SLOT)
         return Plan(
             name=self.graph.name,
@@ -81,7 +83,7 @@ class _Lowering:
             params=params,
             steps=steps,
             inputs=tuple(self._place(value) for value in self.graph.inputs),
-            outputs=tuple(self._output(value) for value in self.graph_outputs),
+            outputs=outputs,
             input_specs=self.graph.input_specs,
             output_specs=self.graph.output_specs,
             places=tuple(tuple(map(self._place, c.call.outputs)) for c in self.choices),

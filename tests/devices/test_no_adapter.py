@@ -1,0 +1,61 @@
+"""A machine without any adapter: `auto` runs on the host and says so, `webgpu` says what to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    """Run Python where no Vulkan driver is to be found."""
+    environment = {**os.environ, "VK_DRIVER_FILES": os.devnull, "VK_ICD_FILENAMES": os.devnull}
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+
+
+def test_auto_warns_and_uses_the_host() -> None:
+    """The program runs, right, with one warning that says why it is slow."""
+    done = run(f"""
+        import warnings, numpy as np, nybble
+        stored = np.load({str(FIXTURES / "conv_odd.npz")!r})
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            program = nybble.load({str(FIXTURES / "conv_odd.pte")!r})
+        ours = [str(w.message) for w in caught if "nybble" in str(w.message)]
+        print(len(ours), program.device.name, np.array_equal(program(stored["input_0"]),
+              stored["output_0"]), [info.name for info in nybble.devices()])
+        print(ours[0])
+    """)
+    first, second = done.stdout.splitlines()
+    assert "1 host True ['host']" == first, done.stderr
+    assert second.startswith(
+        "no WebGPU device can be used, the numpy references on the host are: device 'webgpu' was "
+        "not found; WebGPU adapters here: none. Run `nybble doctor` to see what is missing"
+    )
+    assert 0 == done.returncode
+
+
+def test_webgpu_is_an_error_that_names_the_doctor() -> None:
+    """Who asks for WebGPU gets an error instead of the host."""
+    done = run(f"""
+        import nybble
+        try:
+            nybble.load({str(FIXTURES / "conv_odd.pte")!r}, device="webgpu")
+        except nybble.DeviceError as error:
+            print(error)
+    """)
+    assert (
+        "device 'webgpu' was not found; WebGPU adapters here: none. Run `nybble doctor` to see "
+        "what is missing and how to get it, or use device='host'\n"
+    ) == done.stdout, done.stderr
+    assert 0 == done.returncode

@@ -1,0 +1,16 @@
+// nybble.relayout.default: channels4_from_row_major.wgsl
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read_write> out: array<u32>;
+struct Params {
+  zero: u32,
+  grid_width: u32,
+  channels: u32,
+  plane: u32,
+  words: u32,
+  padding_0: u32,
+  padding_1: u32,
+  padding_2: u32,
+};
+@group(0) @binding(2) var<uniform> params: Params;
+fn linear_group(group: vec3<u32>) -> u32 { return group.x + group.y * params.grid_width; }
+const THREADS = 64u;

@@ -1,0 +1,1 @@
+"""Benchmarks: one script a question, run by ``python -m bench.run``."""

@@ -95,7 +95,7 @@ def timed(function: Callable[[], Any], *, seconds: float = 2.0, least: int = 7) 
 
 
 def kernel_times(
-    device: Device,
+    device: Any,
     operator: str,
     arguments: dict[str, Any],
     *,
@@ -110,7 +110,9 @@ def kernel_times(
     executable = device.prepare(plan)
     try:
         results = executable.run(inputs)
-        steps = [i for i, s in enumerate(plan.steps) if plan.calls[s.call].operator.name == operator]
+        steps = [
+            i for i, s in enumerate(plan.steps) if plan.calls[s.call].operator.name == operator
+        ]
         prepared = [executable.prepared[i] for i in steps]
         sample = dispatch_times(device, prepared, repeats)
         return sample, plan.steps[steps[0]].label, results
@@ -146,7 +148,13 @@ def show(rows: Sequence[Row], facts: dict[str, str]) -> None:
         if row.sample is not None:
             spread = f"{row.sample.least * 1e3:.4g} .. {row.sample.most * 1e3:.4g} ms"
         table.add_row(
-            row.task, row.what, f"{row.value:.4g} {row.unit}", spread, row.floor, row.target, row.note
+            row.task,
+            row.what,
+            f"{row.value:.4g} {row.unit}",
+            spread,
+            row.floor,
+            row.target,
+            row.note,
         )
     console.print(table)
 

@@ -1,4 +1,4 @@
-"""Host time to encode and submit one dispatch: bind groups kept, one compute pass, 200 dispatches."""
+"""Host time to encode and submit a dispatch: bind groups kept, one pass of 200 dispatches."""
 
 from __future__ import annotations
 

@@ -21,8 +21,11 @@ Programs exported by the stock `executorch` 1.5.1 wheel, written by `tools/make_
 CPU. The eager model convolves in float32, so its codes may differ by one where the exact sum lies
 beside a rounding tie. In `*_refused` the exporter folds the activations' quantization away, and the
 answers are those of the model without it. `two_methods` has `embed_input_0` and `embed_output_0`
-too; `NAME.KEY.ptd` holds constants kept outside the program. *Contents* lists the instructions of
-each method: a delegate with its operators in braces (prepacking left out), or a kernel call.
+too; `NAME.KEY.ptd` holds constants kept outside the program. In `dq8ca_*` the eager model quantizes
+its inputs as torchao does, with float32 scales. `q4_cached_attention` keeps its rows from call to
+call: `next_input_0`, `next_input_1` and `next_output_0` are a second call after the first.
+*Contents* lists the instructions of each method: a delegate with its operators in braces
+(prepacking left out), or a kernel call.
 
 | program | bytes | contents |
 |---|---|---|

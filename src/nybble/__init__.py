@@ -13,12 +13,14 @@ from nybble.errors import (
 from nybble.graph import TensorSpec
 from nybble.profile import Profile
 from nybble.program import Method, Program, load
+from nybble.training import AdamW, Constant, Cosine, Linear, NonFiniteError, Trainer
 from nybble.verify import VerifyReport
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "ContractError", "DeviceError", "DeviceInfo", "DeviceLostError", "Method", "NybbleError",
-    "OutOfDeviceMemoryError", "Profile", "Program", "ProgramFormatError", "TensorSpec",
+    "AdamW", "Constant", "ContractError", "Cosine", "DeviceError", "DeviceInfo",
+    "DeviceLostError", "Linear", "Method", "NonFiniteError", "NybbleError",
+    "OutOfDeviceMemoryError", "Profile", "Program", "ProgramFormatError", "TensorSpec", "Trainer",
     "UnsupportedProgramError", "VerifyReport", "devices", "load",
 ]  # fmt: skip

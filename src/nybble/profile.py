@@ -121,12 +121,9 @@ def profile_method(
     plan = executable.plan
     timings = executable.profile(inputs, repeats)
     rows = tuple(
-        _row(plan, timing.step, timing.seconds, timing.start, timing.on_host)
-        for timing in timings
+        _row(plan, timing.step, timing.seconds, timing.start, timing.on_host) for timing in timings
     )
-    return Profile(
-        plan.name, device.info.name, rows, statistics.median(calls), plan.device_bytes
-    )
+    return Profile(plan.name, device.info.name, rows, statistics.median(calls), plan.device_bytes)
 
 
 def _row(plan: Plan, index: int, seconds: float, start: float, on_host: bool) -> ProfileRow:

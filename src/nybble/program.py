@@ -137,7 +137,7 @@ class Program(Mapping[str, "Method"]):
             method.close()
         self.state.close()
 
-    def __enter__(self) -> Program:
+    def __enter__(self) -> Program:  # noqa: PYI034 (Self needs Python 3.11)
         return self
 
     def __exit__(
@@ -191,9 +191,7 @@ class Method:
         self.device = device
         self.source = graph
         self.graph = run_passes(graph)
-        self.plan: Plan = make_plan(
-            self.graph, device.capabilities, state_layouts=states.layouts()
-        )
+        self.plan: Plan = make_plan(self.graph, device.capabilities, state_layouts=states.layouts())
         self._tell_host_calls(on_unsupported)
         self._executable: Executable | None = device.prepare(self.plan, states)
 
@@ -233,7 +231,8 @@ class Method:
         if len(inputs) != len(self.inputs):
             listed = "; ".join(map(str, self.inputs)) or "none"
             raise ContractError(
-                f"{self.name}: received {len(inputs)} inputs, expected {len(self.inputs)} ({listed})"
+                f"{self.name}: received {len(inputs)} inputs, "
+                f"expected {len(self.inputs)} ({listed})"
             )
         return [
             from_caller(value, spec, target.dtype)

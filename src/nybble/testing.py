@@ -126,11 +126,7 @@ def check_call(device: Device, case: Case, kernel: int | None = None) -> None:
         device, case.operator, case.arguments, kernel=kernel, constants=case.constants
     )
     exact = REGISTRY[case.operator].exact
-    for output, one, other in zip(
-        REGISTRY[case.operator].outputs, expected, actual, strict=True
-    ):
+    for output, one, other in zip(REGISTRY[case.operator].outputs, expected, actual, strict=True):
         problem = compare(one, other, exact)
         if problem:
             raise AssertionError(f"{case.name} on {device.info}: result '{output.name}': {problem}")
-
-

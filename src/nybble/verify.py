@@ -100,9 +100,7 @@ def verify_method(
         _check(call, results, values, index in hosted)
         for index, (call, results) in enumerate(zip(plan.calls, traced, strict=True))
     )
-    kept = [
-        values[p.value] if p.value.constant is None else p.value.constant for p in plan.outputs
-    ]
+    kept = [values[p.value] if p.value.constant is None else p.value.constant for p in plan.outputs]
     problems = _whole(device, source, graph, inputs, kept)
     return VerifyReport(graph.name, device.info.name, checks, problems)
 
@@ -118,9 +116,7 @@ def _check(
         problem = problem or compare(one, other, exact)
     into = ", ".join(str(v) for v in call.inputs.values() if v.constant is None)
     out = ", ".join(map(str, call.outputs))
-    return CallCheck(
-        call.operator.name, call.origin, f"{into} -> {out}", exact, on_host, problem
-    )
+    return CallCheck(call.operator.name, call.origin, f"{into} -> {out}", exact, on_host, problem)
 
 
 def _whole(

@@ -20,7 +20,8 @@ CASES_FOLDER = Path(__file__).parent / "cases"
 def _cases() -> Iterator[Case]:
     for path in sorted(CASES_FOLDER.glob("*.py")):
         spec = importlib.util.spec_from_file_location(f"conformance_cases_{path.stem}", path)
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         yield from module.CASES
@@ -78,5 +79,3 @@ def test_operators_have_cases() -> None:
     covered = {REGISTRY[case.operator].name for case in CASES}
     missing = {op.name for op in REGISTRY.values() if op.kernels} - covered
     assert set() == missing
-
-

@@ -102,7 +102,8 @@ def shader(operator_name: str, file: str, arguments: dict[str, Any]) -> tuple[st
 def header(text: str) -> str:
     """The lines that come from the contract: up to the constants, the body left out."""
     lines = text.splitlines()
-    end = next(i for i, line in enumerate(lines) if line.startswith("fn linear_group")) + 1
+    end = next(i for i, line in enumerate(lines) if line.startswith("fn linear_group"))
+    end = lines.index("}", end) + 1
     while end < len(lines) and lines[end].startswith("const "):
         end += 1
     return "\n".join(lines[:end]) + "\n"
@@ -184,10 +185,9 @@ def test_header_states_the_contract(sample: Any, body: Any) -> None:
         "  padding_2: u32,",
         "};",
         "@group(0) @binding(2) var<uniform> params: Params;",
-        (
-            "fn linear_group(group: vec3<u32>) -> u32 "
-            "{ return group.x + group.y * params.grid_width; }"
-        ),
+        "fn linear_group(group: vec3<u32>) -> u32 {",
+        "  return group.x + group.y * params.grid_width;",
+        "}",
         "const WIDE = true;",
         "const COUNT = 4u;",
         "const LEAST = -2i;",

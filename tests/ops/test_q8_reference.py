@@ -24,17 +24,22 @@ def call(name: str, arguments: dict[str, Any]) -> Any:
 
 def bound(name: str, arguments: dict[str, Any]) -> Any:
     """The call as the contract binds it."""
-    types = {
-        key: TensorType(dtype_of(value), value.shape) if isinstance(value, np.ndarray) else value
-        for key, value in arguments.items()
-    }
+    types = {key: _type(value) for key, value in arguments.items()}
     return bind(REGISTRY[name], types)
+
+
+def _type(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    dtype = dtype_of(value)
+    assert dtype is not None
+    return TensorType(dtype, value.shape)
 
 
 def convolution(seed: int, **changes: Any) -> dict[str, Any]:
     """Arguments of a small random convolution."""
     rng = np.random.default_rng(seed)
-    geometry = {
+    geometry: dict[str, Any] = {
         "kernel": (3, 2), "stride": (2, 1), "padding": (1, 2), "dilation": (1, 2), "groups": 2,
     } | {k: v for k, v in changes.items() if k in ("kernel", "stride", "padding", "dilation",
                                                    "groups")}  # fmt: skip
@@ -165,7 +170,7 @@ def test_calls_outside_the_contract_are_refused(
 def test_filters_too_long_for_32_bits_are_refused() -> None:
     """65793 products fit an int32 at worst; one more is refused."""
     longest = 65793
-    a = {
+    a: dict[str, Any] = {
         "scale_in": 1.0, "zero_point_in": 0, "weight_sums": np.zeros(1, np.int32),
         "weight_scales": np.ones(1, np.float32), "bias": None,
     }  # fmt: skip
@@ -184,7 +189,7 @@ def test_linear_equals_its_definition_in_loops(shape: tuple[int, ...], activatio
     """Codes and float results equal sums taken product by product in Python integers."""
     rng = np.random.default_rng(5)
     depth = shape[-1]
-    a = {
+    a: dict[str, Any] = {
         "x": rng.integers(-128, 128, shape, dtype=np.int8), "scale_in": 0.02,
         "zero_point_in": 9, "weight": rng.integers(-127, 128, (6, depth + 3), dtype=np.int8),
         "weight_sums": np.zeros(8, np.int32),

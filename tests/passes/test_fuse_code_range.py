@@ -195,6 +195,18 @@ def test_chain_that_means_something_else_stays(sketch: Any, case: str) -> None:
     assert calls(graph) == calls(fuse_code_range(graph))
 
 
+@pytest.mark.parametrize("bounds", [(math.nan, 1.0), (-1.0, math.nan), (2.0, 1.0), (-1e300, 1e300)])
+def test_strange_bounds_change_no_code(sketch: Any, bounds: tuple[float, float]) -> None:
+    """A bound that is NaN bounds nothing, crossed ones give the upper, huge ones are infinite."""
+    codes, fed = every_code(sketch, 0.25, 5)
+    values = sketch.dequantize(codes, 0.25, 5)
+    clamped = sketch.call("aten.clamp.default", x=values, low=bounds[0], high=bounds[1])
+    before = sketch.graph(sketch.quantize(clamped, 0.25, 5))
+    after = fuse_code_range(before)
+    assert ["quantize_per_tensor"] == calls(after)
+    np.testing.assert_array_equal(run(before, fed)[0], run(after, fed)[0], strict=True)
+
+
 def test_chains_after_chains_fuse_too(sketch: Any) -> None:
     """Fusing repeats: what fused is a producer for the next chain."""
     codes = sketch.convolve(sketch.input("int8", 1, 3, 2, 2), 4)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nybble.cli.consoles import stderr, stdout
+from nybble.cli.train import train
 from nybble.errors import NybbleError
 
 if TYPE_CHECKING:
@@ -181,6 +182,9 @@ def profile(
     if trace is not None:
         result.save_trace(trace)
         stderr().print(f"wrote {trace}: open it at https://ui.perfetto.dev")
+
+
+app.command()(train)
 
 
 @app.command()

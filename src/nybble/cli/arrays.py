@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nybble.errors import NybbleError
 from nybble.graph import TensorSpec
 
-__all__ = ["check_output_path", "random_inputs", "read_inputs", "write_outputs"]
+__all__ = ["check_output_path", "random_inputs", "read_array", "read_inputs", "write_outputs"]
 
 Array = NDArray[np.generic]
 
@@ -46,7 +46,7 @@ def read_inputs(paths: Sequence[Path], specs: Sequence[TensorSpec]) -> tuple[Arr
             f"The method takes {wanted}, and {len(paths)} files were given: repeat --input for "
             "each input, in order, or give one .npz with all of them."
         )
-    return tuple(_read_array(path) for path in paths)
+    return tuple(read_array(path) for path in paths)
 
 
 def random_inputs(specs: Sequence[TensorSpec], seed: int) -> tuple[Array, ...]:
@@ -87,7 +87,8 @@ def write_outputs(
     return paths
 
 
-def _read_array(path: Path) -> Array:
+def read_array(path: Path) -> Array:
+    """Read a .npy file. Raises NybbleError when numpy cannot."""
     try:
         array = np.load(path, allow_pickle=False)
     except FileNotFoundError:

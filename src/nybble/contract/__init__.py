@@ -21,8 +21,9 @@ from .operator import REGISTRY, Argument, Operator, Output, Rule, op, rule
 
 __all__ = [
     "BOOL", "CHANNELS4", "DTYPES", "EXPANSIONS", "FLOAT32", "INT8", "INT32", "REGISTRY",
-    "ROW_MAJOR", "Alias", "AnyTensor", "Argument", "Array", "Bool", "BoundCall", "DType", "Emit", "Expansion",
-    "Expression", "Float32", "Int8", "Int32", "Kernel", "Layout", "Operator", "Output", "Param", "Real", "Rule",
-    "TensorAnnotation", "TensorType", "UInt8", "bind", "bind_serialized", "constant_layout",
-    "dtype_of", "expansion", "f32", "i32", "op", "rule", "u32",
+    "ROW_MAJOR", "Alias", "AnyTensor", "Argument", "Array", "Bool", "BoundCall", "DType", "Emit",
+    "Expansion", "Expression", "Float32", "Int8", "Int32", "Kernel", "Layout", "Operator",
+    "Output", "Param", "Real", "Rule", "TensorAnnotation", "TensorType", "UInt8", "bind",
+    "bind_serialized", "constant_layout", "dtype_of", "expansion", "f32", "i32", "op", "rule",
+    "u32",
 ]  # fmt: skip

@@ -61,4 +61,3 @@ else:
     UInt8 = _Factory("uint8")
     Real = _Factory("float32", "int32")
     AnyTensor = _Factory("float32", "int32", "int8", "uint8", "bool")
-

@@ -6,6 +6,7 @@ import math
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 from nybble.errors import ContractError
@@ -21,9 +22,14 @@ class TensorLike(Protocol):
     """Anything with an element type and a shape."""
 
     @property
-    def dtype(self) -> DType: ...
+    def dtype(self) -> DType:
+        """Element type."""
+        ...
+
     @property
-    def shape(self) -> Shape: ...
+    def shape(self) -> Shape:
+        """Extent of each axis."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ class BoundCall:
     names: Mapping[str, Any]
     outputs: tuple[TensorType, ...]
 
-    @property
+    @cached_property
     def tensors(self) -> dict[str, Any]:
         """The tensor arguments that are present, by name, in declared order."""
         return {
@@ -220,7 +226,9 @@ class _Binder:
         try:
             return function(self.names)
         except (ArithmeticError, IndexError, TypeError, ValueError) as error:
-            raise ContractError(f"{self.operator.name}: its arguments do not fit: {error}") from None
+            raise ContractError(
+                f"{self.operator.name}: its arguments do not fit: {error}"
+            ) from None
 
     def outputs(self) -> tuple[TensorType, ...]:
         result = []
@@ -278,7 +286,9 @@ class _Binder:
         for output, mine, theirs in zip(self.operator.outputs, derived, declared, strict=True):
             stated = TensorType(theirs.dtype, tuple(theirs.shape))
             if stated != mine:
-                raise self.fail(f"result '{output.name}'", "differs from the program's", mine, stated)
+                raise self.fail(
+                    f"result '{output.name}'", "differs from the program's", mine, stated
+                )
 
 
 def _numel(shape: Shape) -> int:

@@ -79,9 +79,7 @@ def emit_wgsl(
         for name, value in constants.items()
         if not isinstance(value, str)
     ]
-    text = body.render(
-        **constants, present=present, absent=absent, packed_dot=packed_dot
-    )
+    text = body.render(**constants, present=present, absent=absent, packed_dot=packed_dot)
     return "\n".join(lines) + "\n" + text
 
 
@@ -113,7 +111,9 @@ def _params(kernel: Kernel, index: int) -> list[str]:
         *fields,
         "};",
         f"@group(0) @binding({index}) var<uniform> params: Params;",
-        "fn linear_group(group: vec3<u32>) -> u32 { return group.x + group.y * params.grid_width; }",
+        "fn linear_group(group: vec3<u32>) -> u32 {",
+        "  return group.x + group.y * params.grid_width;",
+        "}",
     ]
 
 

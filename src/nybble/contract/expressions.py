@@ -54,7 +54,8 @@ def _pool_out(
     size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool
 ) -> int:
     """Extent of a pooling's output: a window may hang over the end in ceil mode, if it begins
-    inside the input or its left padding (PyTorch's formula)."""
+    inside the input or its left padding (PyTorch's formula).
+    """
     span = size + 2 * padding - dilation * (kernel - 1) - 1
     extent = (_cdiv(span, stride) if ceil_mode else span // stride) + 1
     return extent - 1 if ceil_mode and (extent - 1) * stride >= size + padding else extent
@@ -111,7 +112,8 @@ class Expression:
         tree = ast.parse(self.text, mode="eval")
         for node in ast.walk(tree):
             if not isinstance(node, _ALLOWED):
-                raise ValueError(f"expression {self.text!r}: {type(node).__name__} is not allowed")
+                kind = type(node).__name__
+                raise ValueError(f"expression {self.text!r}: {kind} is not allowed")  # noqa: TRY004
         names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - set(FUNCTIONS)
         object.__setattr__(self, "names", frozenset(names))
         object.__setattr__(self, "_code", compile(tree, f"<{self.text}>", "eval"))

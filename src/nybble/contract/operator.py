@@ -191,13 +191,17 @@ def op(
             documentation=inspect.cleandoc(reference.__doc__ or ""),
         )
         _check_declaration(operator)
-        for key in (name, *out_variants):
-            if key in REGISTRY:
-                raise ValueError(f"operator {key} is declared twice")
-            REGISTRY[key] = operator
+        _register(operator)
         return operator
 
     return declare
+
+
+def _register(operator: Operator) -> None:
+    for key in (operator.name, *operator.out_variants):
+        if key in REGISTRY:
+            raise ValueError(f"operator {key} is declared twice")
+        REGISTRY[key] = operator
 
 
 def _arguments(reference: Callable[..., Any]) -> tuple[Argument, ...]:

@@ -45,7 +45,7 @@ def open_device(name: str = "auto") -> Device:
         return NullDevice()
     if name == "auto":
         return _automatic()
-    if name.split(":")[0] in ("webgpu", "dawn"):
+    if name.split(":", maxsplit=1)[0] in ("webgpu", "dawn"):
         from .webgpu import find_adapter
 
         return _open_adapter(find_adapter(name).info.name)

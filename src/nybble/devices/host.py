@@ -1,4 +1,4 @@
-"""The host: runs the numpy references. Oracle, fallback, and the device of a machine without GPU."""
+"""The host runs the numpy references: oracle, fallback, the device of a machine without GPU."""
 
 from __future__ import annotations
 
@@ -116,8 +116,7 @@ class HostExecutable:
             return [_lookup(place.value, values).copy() for place in self.plan.outputs]
         except MemoryError as error:
             raise OutOfDeviceMemoryError(
-                f"method '{self.plan.name}' exceeds the host's memory: {error}. "
-                "Use a smaller batch"
+                f"method '{self.plan.name}' exceeds the host's memory: {error}. Use a smaller batch"
             ) from error
 
     def trace(self, inputs: Sequence[Array]) -> list[tuple[Array, ...]]:

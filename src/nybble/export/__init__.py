@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from nybble.export.api import export
-from nybble.export.report import ExportReport, ExportWarning, LayerReport
+from nybble.export.report import ExportReport, ExportWarning, Form, LayerReport
 
-__all__ = ["ExportReport", "ExportWarning", "LayerReport", "export"]
+__all__ = ["ExportReport", "ExportWarning", "Form", "LayerReport", "export"]

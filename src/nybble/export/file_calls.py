@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from nybble.formats import (
     DelegateCall,
@@ -15,6 +16,9 @@ from nybble.formats import (
     ValueList,
     read_program,
 )
+
+if TYPE_CHECKING:
+    from nybble.export.report import Form
 
 __all__ = ["FileCall", "calls_in_file"]
 
@@ -35,9 +39,15 @@ class FileCall:
     numbers: frozenset[float]
 
     @property
-    def is_int8(self) -> bool:
-        """Whether it computes on int8 codes."""
-        return self.name.startswith(("et_vk.q8ta_", "et_vk.linear_q8ta_"))
+    def form(self) -> Form:
+        """What it computes on: codes of int8 or int4, or float32."""
+        if self.name.startswith(("et_vk.q8ta_", "et_vk.linear_q8ta_")):
+            return "int8"
+        if self.name.startswith("et_vk.linear_dq8ca_"):
+            return "int8-dynamic"
+        if self.name.startswith(("et_vk.linear_q", "et_vk.embedding_q")):
+            return "int4"
+        return "float32"
 
 
 def calls_in_file(data: bytes) -> tuple[FileCall, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nybble.export.file_calls import FileCall
-from nybble.export.report import LayerReport
+from nybble.export.report import Form, LayerReport
 
 if TYPE_CHECKING:
     from nybble.export.layers import Layer
@@ -23,11 +23,11 @@ _LINEARS = ("aten.linear.", "aten.addmm.", "aten.mm.", "aten.bmm.")
 def match_layers(layers: Sequence[Layer], calls: Sequence[FileCall]) -> tuple[LayerReport, ...]:
     """Report every layer with the operator that computes it in the file.
 
-    Surest first: int8 calls by scales, float calls by weight, and what is left by order.
+    Surest first: quantized calls by scales, float calls by weight, and what is left by order.
     """
     free = list(calls)
     found: dict[int, FileCall] = {}
-    for matches in (_is_int8_form, _is_float_form, _is_same_family):
+    for matches in (_is_quantized_form, _is_float_form, _is_same_family):
         for index, layer in enumerate(layers):
             call = None if index in found else _take(free, layer, matches)
             if call is not None:
@@ -45,25 +45,27 @@ def _take(
 
 
 def _report(layer: Layer, call: FileCall | None) -> LayerReport:
-    int8 = call is not None and call.is_int8
+    form: Form = "float32" if call is None else call.form
+    quantized = form != "float32"
     return LayerReport(
         path=layer.path,
         kind=layer.kind,
         operator=None if call is None else call.name,
-        int8=int8,
-        reason=None if int8 else layer.refusal,
-        given_up=layer.refusal is not None and layer.has_int8_form and not int8,
+        form=form,
+        wanted=layer.wanted,
+        reason=None if quantized else layer.refusal,
     )
 
 
-def _is_int8_form(layer: Layer, call: FileCall) -> bool:
-    if not (layer.quantized and call.is_int8 and layer.scales <= call.numbers):
+def _is_quantized_form(layer: Layer, call: FileCall) -> bool:
+    coded = call.form != "float32"
+    if not (layer.quantized and coded and layer.scales <= call.numbers):
         return False
     return layer.operation in call.name if layer.mark is None else _carries(call, layer.mark)
 
 
 def _is_float_form(layer: Layer, call: FileCall) -> bool:
-    return layer.mark is not None and not call.is_int8 and _carries(call, layer.mark)
+    return layer.mark is not None and call.form == "float32" and _carries(call, layer.mark)
 
 
 def _is_same_family(layer: Layer, call: FileCall) -> bool:

@@ -13,6 +13,7 @@ __all__ = [
     "arguments",
     "inputs_of",
     "is_dequantize",
+    "is_int4",
     "module_of",
     "operation",
     "parameter",
@@ -28,15 +29,16 @@ WEIGHTED = frozenset(
         "conv_transpose1d",
         "conv_transpose2d",
         "conv_transpose3d",
+        "embedding",
         "linear",
     }
 )
 
-_DEQUANTIZE = (
-    "quantized_decomposed::dequantize_per_tensor",
-    "quantized_decomposed::dequantize_per_channel",
-)
+_PER_TENSOR = "quantized_decomposed::dequantize_per_tensor"
+_PER_CHANNEL = "quantized_decomposed::dequantize_per_channel"
+_IN_BLOCKS = "torchao::dequantize_affine"
 _QUANTIZE = "quantized_decomposed::quantize_per_tensor"
+_INNER_TENSOR = "export::access_subclass_inner_tensor"
 
 
 def _schema_name(node: object) -> str:
@@ -53,7 +55,12 @@ def operation(node: torch.fx.Node) -> str:
 
 def is_dequantize(node: object) -> bool:
     """Whether ``node`` turns integer codes into float32."""
-    return _schema_name(node) in _DEQUANTIZE
+    return _schema_name(node) in {_PER_TENSOR, _PER_CHANNEL, _IN_BLOCKS}
+
+
+def is_int4(node: torch.fx.Node) -> bool:
+    """Whether a call reads a weight of 4-bit codes with a scale for each block."""
+    return _schema_name(arguments(node).get("weight")) == _IN_BLOCKS
 
 
 def arguments(node: torch.fx.Node) -> dict[str, Any]:
@@ -69,6 +76,9 @@ def parameter(value: object, graph: torch.fx.GraphModule) -> torch.Tensor | None
     if not isinstance(value, torch.fx.Node):
         return None
     node = value.args[0] if is_dequantize(value) else value
+    if _schema_name(node) == _INNER_TENSOR:
+        owner = parameter(node.args[0], graph)
+        return getattr(owner, node.args[1])
     if node.op != "get_attr":
         return None
     *owners, name = node.target.split(".")
@@ -77,11 +87,11 @@ def parameter(value: object, graph: torch.fx.GraphModule) -> torch.Tensor | None
 
 
 def weight_scales(weight: object, graph: torch.fx.GraphModule) -> torch.Tensor | None:
-    """The per-channel scales of a quantized weight, or None."""
-    per_channel = _schema_name(weight) == "quantized_decomposed::dequantize_per_channel"
-    if not (per_channel and isinstance(weight, torch.fx.Node)):
+    """The scales of a quantized weight, by channel or by block; None if it is not quantized."""
+    scales_at = {_PER_CHANNEL: 1, _IN_BLOCKS: 2}.get(_schema_name(weight))
+    if scales_at is None or not isinstance(weight, torch.fx.Node):
         return None
-    return parameter(weight.args[1], graph)
+    return parameter(weight.args[scales_at], graph)
 
 
 def inputs_of(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
@@ -94,7 +104,7 @@ def inputs_of(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
 
 def activation_scales(node: torch.fx.Node) -> frozenset[float]:
     """The scales of the dequantizations before ``node`` and of the quantizations after it."""
-    found = [item.args[1] for item in inputs_of(node) if is_dequantize(item)]
+    found = [item.args[1] for item in inputs_of(node) if _schema_name(item) == _PER_TENSOR]
     for user in node.users:
         readers = user.users if operation(user) == "relu" else (user,)
         found += [reader.args[1] for reader in readers if _schema_name(reader) == _QUANTIZE]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rich.table import Table
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["ExportReport", "ExportWarning", "LayerReport"]
+__all__ = ["ExportReport", "ExportWarning", "Form", "LayerReport"]
+
+Form: TypeAlias = Literal["float32", "int8", "int4", "int8-dynamic"]
+"""What a layer computes on. With "int8-dynamic" its weight is in int4, its input in int8."""
 
 
 class ExportWarning(UserWarning):
@@ -23,24 +27,30 @@ class LayerReport:
     """One layer of the module and what it is in the file.
 
     ``path`` is the layer's name in the module, ``kind`` its class or function; ``operator`` is
-    None where no call of the file could be told to be this layer. ``reason`` says why a layer is
-    not int8 although "int8" was asked for, and ``given_up`` whether VulkanBackend has an int8
-    form of it that the exporter did not use.
+    None where no call of the file could be told to be this layer. ``form`` is what it computes on
+    in the file, and ``wanted`` the form that was asked for and that VulkanBackend has for such a
+    layer, None without one. ``reason`` says why it is in float32 although another was asked for.
     """
 
     path: str
     kind: str
     operator: str | None
-    int8: bool
+    form: Form
+    wanted: Form | None
     reason: str | None
-    given_up: bool
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the exporter did not use the form that was asked for."""
+        return self.wanted is not None and self.form == "float32"
 
     @property
     def warning(self) -> str:
         """The sentence that says what was given up, and why."""
         found = f" (as {self.operator})" if self.operator else ""
         return (
-            f"{self.path} ({self.kind}) is computed in float32{found}, not in int8: {self.reason}."
+            f"{self.path} ({self.kind}) is computed in float32{found}, not in {self.wanted}: "
+            f"{self.reason}."
         )
 
 
@@ -65,14 +75,15 @@ class ExportReport:
     def table(self) -> Table:
         """The layers as a table for ``rich.print``."""
         table = Table(title=str(self), title_justify="left")
-        for heading in ("layer", "kind", "operator in the file", "int8", "why not"):
+        for heading in ("layer", "kind", "operator in the file", "form", "why float32"):
             table.add_column(heading, overflow="fold")
         for layer in self.layers:
-            int8 = "yes" if layer.int8 else "no"
-            row = (layer.path, layer.kind, layer.operator or "?", int8, layer.reason or "")
+            row = (layer.path, layer.kind, layer.operator or "?", layer.form, layer.reason or "")
             table.add_row(*row)
         return table
 
     def __str__(self) -> str:
-        int8 = sum(layer.int8 for layer in self.layers)
-        return f"{self.path}: {self.size:,} bytes, {int8} of {len(self.layers)} layers in int8"
+        counts = Counter(layer.form for layer in self.layers)
+        total = len(self.layers)
+        listed = ", ".join(f"{count} of {total} layers in {form}" for form, count in counts.items())
+        return ", ".join(filter(None, (f"{self.path}: {self.size:,} bytes", listed)))

@@ -74,7 +74,7 @@ def why_unviable(kernel: Kernel | Alias, call: Call, device: Capabilities) -> st
     tensors = bound_tensors(kernel, call.bound)
     if len(tensors) > device.max_bindings:
         return f"binds {len(tensors)} buffers, the device allows {device.max_bindings}"
-    sizes = {**{n: v for n, v in call.inputs.items()}, **_results(call)}
+    sizes = {**call.inputs, **_results(call)}
     for tensor in tensors:
         value = sizes[tensor.name]
         if tensor.dtype.wgsl is None:
@@ -158,7 +158,7 @@ def _demands(
     candidates: Mapping[Call, list[Kernel | Alias | None]],
     finals: Mapping[Value, Layout],
 ) -> dict[Value, Layout]:
-    demands: dict[Value, Layout] = {value: ROW_MAJOR for value in graph.outputs} | dict(finals)
+    demands: dict[Value, Layout] = dict.fromkeys(graph.outputs, ROW_MAJOR) | dict(finals)
     for call in reversed(graph.calls):
         options = [Choice(call, kernel) for kernel in _equals(candidates[call])]
         results = _results(call)
@@ -188,7 +188,7 @@ class _Chooser:
     ) -> None:
         self.graph = graph
         self.demands = demands
-        self.layouts: dict[Value, Layout] = {value: ROW_MAJOR for value in graph.inputs}
+        self.layouts: dict[Value, Layout] = dict.fromkeys(graph.inputs, ROW_MAJOR)
         self.layouts.update(states)
         self.converted: dict[tuple[Value, Layout], Value] = {}
         self.choices: list[Choice] = []

@@ -137,7 +137,8 @@ class _Lowering:
             if life.nbytes > self.device.max_buffer:
                 raise OutOfDeviceMemoryError(
                     f"%{value.name} ({value}) takes {life.nbytes:,} bytes; a buffer of this device "
-                    f"holds at most {self.device.max_buffer:,}. Use a smaller batch or device='host'"
+                    f"holds at most {self.device.max_buffer:,}. "
+                    "Use a smaller batch or device='host'"
                 )
 
     def _place(self, value: Value) -> Place:
@@ -163,9 +164,7 @@ class _Lowering:
         call = choice.call
         if choice.kernel is None:
             reads = {n: self._place(v) for n, v in call.inputs.items() if v.constant is None}
-            yield HostCall(
-                index, call.operator.name, reads, tuple(map(self._place, call.outputs))
-            )
+            yield HostCall(index, call.operator.name, reads, tuple(map(self._place, call.outputs)))
         elif isinstance(choice.kernel, Kernel) and any(math.prod(v.shape) for v in call.outputs):
             yield from self._dispatches(index, call, choice.kernel)
         elif isinstance(choice.kernel, Alias):

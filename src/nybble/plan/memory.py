@@ -33,11 +33,13 @@ def share_buffers(lifetimes: Sequence[Lifetime]) -> tuple[list[int], list[int]]:
     assigned = [0] * len(lifetimes)
     for index in order:
         life = lifetimes[index]
-        for buffer, present in enumerate(members):
-            if not any(life.meets(other) for other in present):
-                break
-        else:
-            buffer = len(members)
+        free = (
+            number
+            for number, present in enumerate(members)
+            if not any(life.meets(other) for other in present)
+        )
+        buffer = next(free, len(members))
+        if buffer == len(members):
             members.append([])
             sizes.append(life.nbytes)
         members[buffer].append(life)

@@ -171,4 +171,3 @@ class _Placer:
             self.roots[value] = state
         self.roots[final] = state
         return True
-

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-
 from nybble.contract import Array, Layout
 from nybble.contract.layouts import Words
 from nybble.graph import Call, TensorSpec, Value
@@ -164,9 +163,7 @@ class Plan:
         """Bytes of the largest set of values that must exist at once."""
         spans = self._spans()
         last = len(self.steps) + 1
-        return max(
-            (sum(s for a, b, s in spans if a <= t <= b) for t in range(-1, last)), default=0
-        )
+        return max((sum(s for a, b, s in spans if a <= t <= b) for t in range(-1, last)), default=0)
 
     def _spans(self) -> list[tuple[int, int, int]]:
         first: dict[Value, int] = {p.value: -1 for p in self.inputs}
@@ -211,4 +208,3 @@ class Plan:
             writes = ", ".join(f"b{r.buffer}" for r in step.writes)
             lines.append(f"  {step.label} grid {grid}: {reads} -> {writes}")
         return "\n".join(lines)
-

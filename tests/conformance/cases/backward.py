@@ -97,7 +97,7 @@ CASES += [
     for center in (True, False)
     for shape, weighted, scale in (
         ((3, 7), True, 1), ((3, 7), False, 1), ((2, 3, 64), True, 30), ((1, 1283), True, 1),
-        ((5,), True, 1), ((2, 2), True, 1), ((3, 11), True, 1e-3), ((0, 5), True, 1),
+        ((5,), True, 1), ((2, 5), True, 1), ((3, 11), True, 1e-3), ((0, 5), True, 1),
     )
 ]  # fmt: skip
 CASES += [

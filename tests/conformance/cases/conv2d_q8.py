@@ -83,8 +83,8 @@ def _transposed(*args: Any, output_padding: Any = 0, **changes: Any) -> Case:
     return _case("_transposed", *args, output_padding=_pair(output_padding), **changes)
 
 
-_EXTREME_SCALES = {"scale_in": 1e9, "scale_out": 1e-9}
-_VANISHING_SCALES = {"scale_in": 1e-9, "scale_out": 1e9}
+_EXTREME_SCALES: dict[str, Any] = {"scale_in": 1e9, "scale_out": 1e-9}
+_VANISHING_SCALES: dict[str, Any] = {"scale_in": 1e-9, "scale_out": 1e9}
 
 
 def _ties() -> list[Case]:

@@ -64,39 +64,40 @@ def _pairs() -> tuple[Any, Any]:
 
 _EVERY = np.arange(-128, 128).astype(np.int8).reshape(4, 64)
 _A, _B = _pairs()
+_BROADCAST = [
+    ((1, 4, 5, 5), (1, 4, 1, 1)), ((1, 4, 1, 1), (2, 4, 5, 3)), ((2, 3, 7), (7,)), ((3, 5), ()),
+    ((3, 1), (1, 5)), ((0, 3), (1, 3)), ((2, 1, 3, 1), (5, 1, 7)),
+]  # fmt: skip
+_ADD_CHANGES: dict[str, dict[str, Any]] = {
+    "pairs": {},
+    "ties": {"scale_a": 0.5, "scale_b": 0.25, "scale_out": 1.0, "alpha": 2},
+    "contraction": {"scale_a": 0.1, "scale_b": 0.3, "scale_out": 0.05, "alpha": 1.7},
+    "negative": {"alpha": -1.0, "zero_point_out": 127},
+    "none": {"alpha": 0},
+    "extreme": {"zero_point_a": -128, "zero_point_b": 127, "zero_point_out": -128},
+    "saturating": {"scale_a": 1e9, "scale_out": 1e-9},
+    "vanishing": {"scale_a": 1e-9, "scale_b": 1e-9, "scale_out": 1e9},
+    "infinite": {"alpha": 3e38, "scale_b": 1e9},
+    "range": {"code_min": 3, "code_max": 70},
+}
 ADD = [
     *(_add(shape) for shape in _SHAPES),
-    *(
-        _add(_A.shape, label, a=_A, b=_B, **changes)
-        for label, changes in {
-            "pairs": {},
-            "ties": {"scale_a": 0.5, "scale_b": 0.25, "scale_out": 1.0, "alpha": 2},
-            "contraction": {"scale_a": 0.1, "scale_b": 0.3, "scale_out": 0.05, "alpha": 1.7},
-            "negative": {"alpha": -1.0, "zero_point_out": 127},
-            "none": {"alpha": 0},
-            "extreme": {"zero_point_a": -128, "zero_point_b": 127, "zero_point_out": -128},
-            "saturating": {"scale_a": 1e9, "scale_out": 1e-9},
-            "vanishing": {"scale_a": 1e-9, "scale_b": 1e-9, "scale_out": 1e9},
-            "infinite": {"alpha": 3e38, "scale_b": 1e9},
-            "range": {"code_min": 3, "code_max": 70},
-        }.items()
-    ),
+    *(_add(a, _label(b), b=_codes(b)) for a, b in _BROADCAST),
+    *(_add(_A.shape, label, a=_A, b=_B, **changes) for label, changes in _ADD_CHANGES.items()),
 ]
+_RELU_CHANGES: dict[str, dict[str, Any]] = {
+    "every": {},
+    "ties": {"scale_in": 0.5, "scale_out": 1.0},
+    "below-ties": {"scale_in": float(np.nextafter(np.float32(0.5), np.float32(0)))},
+    "low": {"zero_point_in": -128, "zero_point_out": -128},
+    "high": {"zero_point_in": 127, "zero_point_out": 127},
+    "saturating": {"scale_in": 1e9, "scale_out": 1e-9},
+    "vanishing": {"scale_in": 1e-9, "scale_out": 1e9},
+    "range": {"code_min": -5, "code_max": 70},
+}
 RELU = [
     *(_relu(shape) for shape in _SHAPES),
-    *(
-        _relu(_EVERY.shape, label, x=_EVERY, **changes)
-        for label, changes in {
-            "every": {},
-            "ties": {"scale_in": 0.5, "scale_out": 1.0},
-            "below-ties": {"scale_in": float(np.nextafter(np.float32(0.5), np.float32(0)))},
-            "low": {"zero_point_in": -128, "zero_point_out": -128},
-            "high": {"zero_point_in": 127, "zero_point_out": 127},
-            "saturating": {"scale_in": 1e9, "scale_out": 1e-9},
-            "vanishing": {"scale_in": 1e-9, "scale_out": 1e9},
-            "range": {"code_min": -5, "code_max": 70},
-        }.items()
-    ),
+    *(_relu(_EVERY.shape, label, x=_EVERY, **changes) for label, changes in _RELU_CHANGES.items()),
 ]
 SHUFFLE = [
     _shuffle((1, 4, 3, 5), 2),

@@ -101,7 +101,12 @@ def _special_linears() -> list[Case]:
     name = "et_vk.linear_q4gsw.default"
     return [
         Case(name, {**special.arguments, "x": x, "weight": weight}, ("weight",), "special"),
-        Case(name, {"x": unit, "weight": every, "scales": ones, "group_size": 32}, ("weight",), "unit"),
+        Case(
+            name,
+            {"x": unit, "weight": every, "scales": ones, "group_size": 32},
+            ("weight",),
+            "unit",
+        ),
     ]
 
 
@@ -117,9 +122,9 @@ def _dynamic(
     arguments = {
         "x": x,
         "input_scales": scales,
-        "input_zero_points": _RNG.choice(
-            np.array([-128, -7, 0, 5, 127], np.int8), count
-        ).reshape(rows),
+        "input_zero_points": _RNG.choice(np.array([-128, -7, 0, 5, 127], np.int8), count).reshape(
+            rows
+        ),
         "weight": _bytes(n, -(-k // 2)),
         "weight_sums": np.zeros((-(-k // group), n + -n % 8), np.int32),
         "scales": _scales(-(-k // group), n),
@@ -146,12 +151,13 @@ def _dynamics() -> list[Case]:
     x = special.arguments["x"].copy()
     x[0, :4] = [np.nan, _INFINITY, -_INFINITY, 1e-40]
     scales = np.array([0.02, 0.0, _INFINITY], np.float32)
-    odd = Case(
-        special.operator, {**special.arguments, "x": x}, special.constants, "special-inputs"
-    )
+    odd = Case(special.operator, {**special.arguments, "x": x}, special.constants, "special-inputs")
     zero = Case(
         special.operator,
-        {**special.arguments, "input_scales": np.where(scales == _INFINITY, np.float32(1e-30), scales)},
+        {
+            **special.arguments,
+            "input_scales": np.where(scales == _INFINITY, np.float32(1e-30), scales),
+        },
         special.constants,
         "special-scales",
     )
@@ -189,7 +195,13 @@ def _channelwise(rows: tuple[int, ...], n: int, k: int, *, produced: bool = Fals
 
 
 def _backward(
-    rows: tuple[int, ...], n: int, k: int, group: int, *, extra_bytes: int = 0, produced: bool = False
+    rows: tuple[int, ...],
+    n: int,
+    k: int,
+    group: int,
+    *,
+    extra_bytes: int = 0,
+    produced: bool = False,
 ) -> Case:
     arguments = {
         "d_out": _floats(*rows, n),
@@ -236,7 +248,19 @@ _SPECIAL_LATENTS = np.array(
 )  # fmt: skip
 _SPECIAL_SCALES = np.array(
     [
-        1.0, 0.0, -0.0, np.nan, _INFINITY, -1.0, 1e-40, _TINY, 1e-30, 1e30, 3.4e38, 2.0**-65, 2.0**65,
+        1.0,
+        0.0,
+        -0.0,
+        np.nan,
+        _INFINITY,
+        -1.0,
+        1e-40,
+        _TINY,
+        1e-30,
+        1e30,
+        3.4e38,
+        2.0**-65,
+        2.0**65,
     ],
     np.float32,
 )
@@ -253,6 +277,7 @@ def _requants() -> list[Case]:
         _requant_random(1, 1, 1),
         _requant_random(3, 7, 32),
         _requant_random(13, 11, 6),
+        _requant_random(12, 40, 10),
         _requant_random(0, 8, 4),
         _requant_random(5, 0, 4),
         _requant(_floats(12, 32), np.zeros((1, 12), np.float32), 32, "zero-scale"),
@@ -263,7 +288,9 @@ def _requants() -> list[Case]:
         _requant_ties(24, 64, 8, 1e36, "ties-huge"),
         _requant_ties(11, 37, 5, 1.0, "ties-odd"),
         _requant_ties(16, 128, 128, 2.0**-64, "ties-border"),
-        _requant(_beside(np.full((8, 64), 0.5) * 3.0), np.full((1, 8), 3.0, np.float32), 64, "half"),
+        _requant(
+            _beside(np.full((8, 64), 0.5) * 3.0), np.full((1, 8), 3.0, np.float32), 64, "half"
+        ),
     ]
 
 
@@ -303,7 +330,13 @@ def _chooses() -> list[Case]:
 
 
 def _embedding(
-    v: int, row_bytes: int, group: int, shape: tuple[int, ...], *, linear: bool, produced: bool = False
+    v: int,
+    row_bytes: int,
+    group: int,
+    shape: tuple[int, ...],
+    *,
+    linear: bool,
+    produced: bool = False,
 ) -> Case:
     arguments = {
         "weight": _bytes(v, row_bytes),

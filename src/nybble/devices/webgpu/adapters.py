@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from nybble.devices.base import DeviceInfo
@@ -42,7 +42,7 @@ class Adapter:
         return self.info.kind == "cpu"
 
 
-@lru_cache(maxsize=None)
+@cache
 def adapters(provider: str) -> tuple[Adapter, ...]:
     """The usable adapters of one of :data:`PROVIDERS`, in the drivers' order; maybe none."""
     if sys.platform.startswith("linux"):
@@ -55,8 +55,7 @@ def _provided(name: str, module_name: str) -> Iterator[Adapter]:
     try:
         module = importlib.import_module(module_name)
         handles = module.gpu.enumerate_adapters_sync()
-    except Exception:
-        # A missing package, loader or driver means no adapter; `nybble doctor` says which.
+    except Exception:  # noqa: BLE001 (a missing package, loader or driver means no adapter)
         return
     usable = [h for h in handles if h.info.get("backend_type") in _BACKENDS]
     for number, handle in enumerate(usable):
@@ -83,7 +82,7 @@ def find_adapter(name: str) -> Adapter:
     Raises:
         DeviceError: there is none; the message lists those that exist.
     """
-    ours = adapters(name.split(":")[0])
+    ours = adapters(name.split(":", maxsplit=1)[0])
     if ":" not in name and ours:
         return min(ours, key=lambda a: _PREFERENCE.index(a.info.kind))
     for adapter in ours:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,6 +23,8 @@ def device_errors(name: str) -> Iterator[None]:
     except Exception as error:
         if not _is_from_wgpu(error):
             raise
+        # The frames hold exported memoryviews, which Python 3.11's collector crashes on in a cycle.
+        traceback.clear_frames(error.__traceback__)
         text = str(error).strip() or type(error).__name__
         lowered = text.lower()
         if "outofmemory" in type(error).__name__.lower() or "out of memory" in lowered:

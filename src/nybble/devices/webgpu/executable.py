@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["WebGpuExecutable"]
 
 
-
 class WebGpuExecutable:
     """Replays one plan. Not for use from several threads at once."""
 
@@ -44,7 +43,7 @@ class WebGpuExecutable:
         ]
         self._own = [buffer for i, buffer in enumerate(self._buffers) if i not in kept]
         self._upload_constants()
-        self._prepared = {
+        self.prepared = {
             index: self._prepare(step)
             for index, step in enumerate(plan.steps)
             if isinstance(step, Dispatch)
@@ -131,9 +130,9 @@ class WebGpuExecutable:
             if isinstance(step, HostCall):
                 segments.append(step)
             elif segments and isinstance(segments[-1], list):
-                segments[-1].append(self._prepared[index])
+                segments[-1].append(self.prepared[index])
             else:
-                segments.append([self._prepared[index]])
+                segments.append([self.prepared[index]])
         return segments
 
     def _dispatch_lists(self) -> list[list[PreparedDispatch]]:
@@ -278,5 +277,3 @@ def _offsets(places: Sequence[Place]) -> tuple[list[int], int]:
 def _unpack(place: Place, words: Words) -> Array:
     assert place.layout.unpack is not None
     return place.layout.unpack(words, place.value.dtype, place.value.shape)
-
-

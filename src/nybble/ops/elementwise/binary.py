@@ -204,7 +204,7 @@ def _float_binary(
     )(reference)
 
 
-_float_binary("aten.div.Tensor", "aten.div.out", "a / b", np.divide,
+_float_binary("aten.div.Tensor", "aten.div.out", "quotient_of(a, b)", np.divide,
               "x / other, broadcast; infinity or NaN for a zero divisor.")  # fmt: skip
 _float_binary("aten.pow.Tensor_Tensor", "aten.pow.Tensor_Tensor_out", "power_of(a, b)", np.power,
               "x to the power of other, broadcast; NaN for a negative base and a fractional "

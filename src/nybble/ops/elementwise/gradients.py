@@ -96,9 +96,7 @@ def cos(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
 
 def _from_result(name: str) -> None:
     def row(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
-        return {
-            "x": b.call(f"nybble.{name}_backward.default", d_out=d_out, value=call.outputs[0])
-        }
+        return {"x": b.call(f"nybble.{name}_backward.default", d_out=d_out, value=call.outputs[0])}
 
     gradient(f"aten.{name}.default")(row)
 

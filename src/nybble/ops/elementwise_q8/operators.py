@@ -3,6 +3,7 @@
 import numpy as np
 
 from nybble.contract import CHANNELS4, Array, Int8, Kernel, f32, i32, op, rule, u32
+from nybble.contract.strides import broadcast_shape
 from nybble.ops.arithmetic import (
     codes_of,
     dequantize,
@@ -10,6 +11,7 @@ from nybble.ops.arithmetic import (
     scale_rule,
     zero_point_rule,
 )
+from nybble.ops.strided import axis_params
 
 _CODE_RANGE = rule("-128 <= code_min <= code_max <= 127", "the code range must lie within int8")
 _RESULT_PARAMS = {
@@ -27,9 +29,22 @@ def _quad_words(tensor: str) -> str:
     return f"count // max(1, {channels}) * cdiv({channels}, 4)"
 
 
+_ADD_PARAMS = {
+    "scale_a": f32("scale_a"),
+    "zero_point_a": i32("zero_point_a"),
+    "scale_b": f32("scale_b"),
+    "zero_point_b": i32("zero_point_b"),
+    "alpha": f32("alpha"),
+    "inverse": f32("reciprocal(scale_out)"),
+    **_RESULT_PARAMS,
+}
+
+
 @op(
     "et_vk.q8ta_add.default",
-    out=Int8[Array, "*shape"],
+    out=Int8[Array, "..."],
+    shape=lambda a, b, **_: broadcast_shape(a, b),
+    derived={"axes": "broadcast_axes(a, b)"},
     rules=(
         *(scale_rule(name) for name in ("scale_a", "scale_b", "scale_out")),
         *(zero_point_rule(f"zero_point_{name}") for name in ("a", "b", "out")),
@@ -38,34 +53,44 @@ def _quad_words(tensor: str) -> str:
     operations="5 * count",
     exact=True,
     kernels=[
+        *(
+            Kernel(
+                "add.wgsl",
+                grid=("cdiv(words, THREADS)",),
+                params={"words": u32(words), **_ADD_PARAMS},
+                constants={"THREADS": 64},
+                layouts=layouts,
+                flexible=True,
+                when=when,
+                split=split,
+            )
+            for words, layouts, when, split in (
+                (
+                    _quad_words("a"),
+                    dict.fromkeys(("a", "b", "out"), CHANNELS4),
+                    "a == b and len(a) > 0",
+                    False,
+                ),
+                (_FLAT_WORDS, {}, "a == b", True),
+            )
+        ),
         Kernel(
-            "add.wgsl",
+            "add_broadcast.wgsl",
             grid=("cdiv(words, THREADS)",),
             params={
-                "words": u32(words),
-                "scale_a": f32("scale_a"),
-                "zero_point_a": i32("zero_point_a"),
-                "scale_b": f32("scale_b"),
-                "zero_point_b": i32("zero_point_b"),
-                "alpha": f32("alpha"),
-                "inverse": f32("reciprocal(scale_out)"),
-                **_RESULT_PARAMS,
+                "words": u32(_FLAT_WORDS),
+                "elements": u32("count"),
+                **axis_params("axes", "size", ["a_stride", "b_stride"]),
+                **_ADD_PARAMS,
             },
-            constants={"THREADS": 64},
-            layouts=layouts,
+            constants={"THREADS": 64, "AXES": "len(axes)"},
             flexible=True,
-            when=when,
-            split=split,
-        )
-        for words, layouts, when, split in (
-            (_quad_words("a"), dict.fromkeys(("a", "b", "out"), CHANNELS4), "len(a) > 0", False),
-            (_FLAT_WORDS, {}, "True", True),
-        )
+        ),
     ],
 )
 def q8ta_add(
-    a: Int8[Array, "*shape"],
-    b: Int8[Array, "*shape"],
+    a: Int8[Array, "..."],
+    b: Int8[Array, "..."],
     scale_a: float,
     zero_point_a: int,
     scale_b: float,
@@ -77,7 +102,7 @@ def q8ta_add(
     code_min: int = -128,
     code_max: int = 127,
 ) -> Array:
-    """Codes of ``a + alpha * b`` for tensors of one shape; nothing is broadcast.
+    """Codes of ``a + alpha * b``; shapes broadcast.
 
     In float32: ``v = D(a) + alpha * D(b)`` with ``D(q) = f32(q - zero_point) * scale``, then
     ``clamp(rne(v * inv(scale_out)) + zero_point_out, code_min, code_max)``.

@@ -20,7 +20,9 @@ from nybble.ops.arithmetic import flush_subnormals
 _RULES = [
     rule("0 <= axis < len(x)", "the axis must be one of the tensor"),
     rule("scales[0] == x[axis]", "there must be one scale a channel"),
-    rule("zero_points is None or zero_points[0] == x[axis]", "there must be one zero point a channel"),
+    rule(
+        "zero_points is None or zero_points[0] == x[axis]", "there must be one zero point a channel"
+    ),
     rule("-128 <= quant_min <= quant_max <= 127", "the code range must lie within int8"),
 ]
 _PARAMS = {

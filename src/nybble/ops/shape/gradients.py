@@ -58,9 +58,7 @@ def select(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
     dim = call.arguments["dim"] % len(shape)
     one = b.math.reshape(d_out, (*shape[:dim], 1, *shape[dim + 1 :]))
     start = call.arguments["index"] % shape[dim]
-    return {
-        "x": b.call("nybble.place.default", x=one, dim=dim, extent=shape[dim], start=start)
-    }
+    return {"x": b.call("nybble.place.default", x=one, dim=dim, extent=shape[dim], start=start)}
 
 
 @gradient("aten.slice_copy.Tensor")

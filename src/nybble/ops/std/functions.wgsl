@@ -15,6 +15,12 @@ fn power_of_two(n: vec4<i32>) -> vec4<f32> {
   return bitcast<vec4<f32>>((n + 127) << vec4<u32>(23u));
 }
 
+// WGSL promises a quotient only for divisors up to 2^126; larger ones are scaled down first.
+fn quotient_of(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
+  let large = (abs(b) > vec4<f32>(8.5e37)) & (abs(b) < infinity_of());
+  return select(a / b, (a * 0.0625) / (b * 0.0625), large);
+}
+
 fn exp_of(v: vec4<f32>) -> vec4<f32> {
   let high = vec4<f32>(89.0);
   let low = vec4<f32>(-104.0);

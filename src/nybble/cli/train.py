@@ -1,0 +1,146 @@
+"""The command that fine-tunes the 4-bit layers of a program."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nybble.cli.consoles import stderr, stdout
+from nybble.errors import NybbleError
+
+if TYPE_CHECKING:
+    from nybble.training import Evaluation, Trainer
+
+__all__ = ["train"]
+
+
+class LossName(str, Enum):
+    """The losses that have a name."""
+
+    cross_entropy = "cross_entropy"
+    mse = "mse"
+
+
+def _existing(metavar: str, about: str, *names: str) -> Any:
+    return typer.Option(*names, metavar=metavar, exists=True, dir_okay=False, help=about)
+
+
+def train(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A .pte program.")
+    ],
+    data: Annotated[
+        tuple[Path, Path], _existing("X Y", "Inputs and labels, a .npy each, row by row.", "--data")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="TUNED", help="The .pte to write.")],
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 3,
+    lr: Annotated[float, typer.Option(min=0, help="Learning rate of AdamW, at its highest.")] = 1e-3,
+    weight_decay: Annotated[float, typer.Option(min=0, help="Decay of the latents.")] = 0.01,
+    loss: Annotated[LossName, typer.Option(help="What to make small.")] = LossName.cross_entropy,
+    trainable: Annotated[str, typer.Option(metavar="GLOB", help="Which 4-bit layers.")] = "*",
+    validation: Annotated[
+        tuple[Path, Path] | None,
+        _existing("X Y", "Evaluate on these and not on the data.", "--validation"),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write a checkpoint after every epoch.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="PNG", help="Draw the losses (needs matplotlib).")
+    ] = None,
+    device: Annotated[
+        str, typer.Option("--device", "-d", metavar="DEVICE", help="auto, webgpu, webgpu:1 or host.")
+    ] = "auto",
+    method: Annotated[
+        str | None, typer.Option("--method", "-m", metavar="NAME", help="The method to train.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the order of rows.")] = 0,
+) -> None:
+    """Fine-tune 4-bit layers on your data; write the program back with new codes."""
+    import nybble
+    from nybble.cli.curve import check_plot, draw_curve, save_plot
+    from nybble.training import AdamW, Cosine, Trainer
+    from nybble.training.trainer import method_of
+
+    if plot is not None:
+        check_plot(plot)
+    if not out.parent.is_dir():
+        raise NybbleError(f"The folder {out.parent} of the program {out} does not exist: make it.")
+    arrays = _arrays(data, "--data")
+    shown = arrays if validation is None else _arrays(validation, "--validation")
+    program = nybble.load(file, device=device)
+    rows = _rows(method_of(program, method))
+    steps = epochs * max(1, len(arrays[0]) // rows)
+    trainer = Trainer(
+        program, loss.value, trainable=trainable, method=method, seed=seed,
+        optimizer=AdamW(lr=lr, weight_decay=weight_decay),
+        schedule=Cosine(steps=steps, warmup=steps // 20),
+    )  # fmt: skip
+    names = ", ".join(layer.name for layer in trainer.layers)
+    stderr().print(f"{program.device}: training {names}")
+    before = _evaluate(trainer, shown, rows)
+    stdout().print(f"before  {before}", highlight=False)
+    values = _epochs(trainer, arrays, rows, epochs, checkpoint)
+    after = _evaluate(trainer, shown, rows)
+    stdout().print(draw_curve(values), highlight=False)
+    stdout().print(f"after   {after}", highlight=False)
+    trainer.save(out)
+    stderr().print(f"wrote {out}")
+    if plot is not None:
+        save_plot(plot, values, f"{file.name}, {epochs} epochs")
+        stderr().print(f"wrote {plot}")
+
+
+def _arrays(paths: tuple[Path, Path], option: str) -> tuple[Any, Any]:
+    from nybble.cli.arrays import read_array
+
+    x, labels = (read_array(path) for path in paths)
+    if x.ndim == 0 or labels.ndim == 0 or len(x) != len(labels):
+        raise NybbleError(
+            f"{option}: {paths[0]} has shape {list(x.shape)} and {paths[1]} {list(labels.shape)}; "
+            "they need as many rows."
+        )
+    return x, labels
+
+
+def _rows(method: Any) -> int:
+    """Rows of a batch: the first axis of the method's only input."""
+    if len(method.inputs) != 1 or not method.inputs[0].shape:
+        listed = ", ".join(map(str, method.inputs)) or "nothing"
+        raise NybbleError(
+            f"This command trains programs of one input with a batch axis; {method.name} takes "
+            f"{listed}. Use nybble.Trainer in Python."
+        )
+    return int(method.inputs[0].shape[0])
+
+
+def _evaluate(trainer: Trainer, arrays: tuple[Any, Any], rows: int) -> Evaluation:
+    from nybble.training import whole_batches
+
+    return trainer.evaluate(whole_batches(*arrays, rows))
+
+
+def _epochs(
+    trainer: Trainer, arrays: tuple[Any, Any], rows: int, epochs: int, checkpoint: Path | None
+) -> list[float]:
+    """The losses of all steps."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from nybble.training import shuffled_batches
+
+    losses: list[Any] = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=stderr(), transient=True) as progress:
+        task = progress.add_task("training", total=epochs * (len(arrays[0]) // rows))
+        for epoch in range(epochs):
+            for batch in shuffled_batches(*arrays, rows, trainer.rng):
+                losses.append(trainer.step(*batch))
+                settled = next((float(x) for x in reversed(losses) if x.settled), None)
+                shown = "" if settled is None else f", loss {settled:.4f}"
+                progress.update(task, advance=1, description=f"epoch {epoch + 1}{shown}")
+            if checkpoint is not None:
+                trainer.checkpoint(checkpoint)
+    return [float(value) for value in losses]

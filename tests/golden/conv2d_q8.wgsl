@@ -23,7 +23,9 @@ struct Params {
   padding_0: u32,
 };
 @group(0) @binding(5) var<uniform> params: Params;
-fn linear_group(group: vec3<u32>) -> u32 { return group.x + group.y * params.grid_width; }
+fn linear_group(group: vec3<u32>) -> u32 {
+  return group.x + group.y * params.grid_width;
+}
 const THREADS = 64u;
 const TRANSPOSED = false;
 const KERNEL_H = 3u;

@@ -17,5 +17,7 @@ struct Params {
   code_max: i32,
 };
 @group(0) @binding(3) var<uniform> params: Params;
-fn linear_group(group: vec3<u32>) -> u32 { return group.x + group.y * params.grid_width; }
+fn linear_group(group: vec3<u32>) -> u32 {
+  return group.x + group.y * params.grid_width;
+}
 const THREADS = 64u;

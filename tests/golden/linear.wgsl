@@ -13,7 +13,9 @@ struct Params {
   padding_1: u32,
 };
 @group(0) @binding(3) var<uniform> params: Params;
-fn linear_group(group: vec3<u32>) -> u32 { return group.x + group.y * params.grid_width; }
+fn linear_group(group: vec3<u32>) -> u32 {
+  return group.x + group.y * params.grid_width;
+}
 const WEIGHT_ROWS = true;
 const WIDTH = 4u;
 const ROWS = 2u;

@@ -22,7 +22,9 @@ struct Params {
   padding_2: u32,
 };
 @group(0) @binding(4) var<uniform> params: Params;
-fn linear_group(group: vec3<u32>) -> u32 { return group.x + group.y * params.grid_width; }
+fn linear_group(group: vec3<u32>) -> u32 {
+  return group.x + group.y * params.grid_width;
+}
 const THREADS = 64u;
 const QUANTIZED = true;
 const RELU = true;

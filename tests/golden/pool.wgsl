@@ -21,5 +21,7 @@ struct Params {
   padding_0: u32,
 };
 @group(0) @binding(3) var<uniform> params: Params;
-fn linear_group(group: vec3<u32>) -> u32 { return group.x + group.y * params.grid_width; }
+fn linear_group(group: vec3<u32>) -> u32 {
+  return group.x + group.y * params.grid_width;
+}
 const THREADS = 64u;

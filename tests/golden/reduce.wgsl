@@ -28,7 +28,9 @@ struct Params {
   padding_2: u32,
 };
 @group(0) @binding(2) var<uniform> params: Params;
-fn linear_group(group: vec3<u32>) -> u32 { return group.x + group.y * params.grid_width; }
+fn linear_group(group: vec3<u32>) -> u32 {
+  return group.x + group.y * params.grid_width;
+}
 const THREADS = 64u;
 const KEPT = 2u;
 const REDUCED = 1u;

@@ -24,6 +24,8 @@ struct Params {
   stride_7: u32,
 };
 @group(0) @binding(2) var<uniform> params: Params;
-fn linear_group(group: vec3<u32>) -> u32 { return group.x + group.y * params.grid_width; }
+fn linear_group(group: vec3<u32>) -> u32 {
+  return group.x + group.y * params.grid_width;
+}
 const THREADS = 64u;
 const AXES = 2u;

@@ -1,11 +1,12 @@
 """The IR, and what makes, prints and checks it."""
 
+from .builder import GraphBuilder
 from .ir import Call, Graph, State, TensorSpec, Value, make_call, nbytes
 from .show import format_graph
 from .single import single_call
 from .verify import verify_graph
 
 __all__ = [
-    "Call", "Graph", "State", "TensorSpec", "Value", "format_graph", "make_call", "nbytes", "single_call",
+    "Call", "Graph", "GraphBuilder", "State", "TensorSpec", "Value", "format_graph", "make_call", "nbytes", "single_call",
     "verify_graph",
 ]  # fmt: skip

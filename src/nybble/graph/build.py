@@ -13,12 +13,21 @@ from typing import Any
 import numpy as np
 
 from nybble import formats
-from nybble.contract import DTYPES, REGISTRY, Array, Operator, bind, bind_serialized
+from nybble.contract import (
+    DTYPES,
+    EXPANSIONS,
+    REGISTRY,
+    Array,
+    Expansion,
+    Operator,
+    bind,
+    bind_serialized,
+)
 from nybble.errors import ContractError, ProgramFormatError, UnsupportedProgramError
 
 from .align import align_arguments
 from .delegate import DelegateBuilder
-from .ir import Call, Graph, State, TensorSpec, Value
+from .ir import Call, Graph, State, TensorSpec, Value, make_call
 
 __all__ = ["build_graph"]
 
@@ -154,6 +163,9 @@ class MethodBuilder:
     def add_kernel_call(self, instruction: formats.KernelCall) -> None:
         self.kernel_calls += 1
         where = f"kernel call {self.kernel_calls}"
+        if instruction.op in EXPANSIONS:
+            self.expand_kernel_call(EXPANSIONS[instruction.op], instruction, where)
+            return
         operator = REGISTRY.get(instruction.op)
         if operator is None:
             self.problems.append(f"{where}: {instruction.op} is not an operator of nybble")
@@ -172,6 +184,19 @@ class MethodBuilder:
         call = self.emit(operator, [self.method_value(i) for i in inputs], declared, where)
         values = call.outputs if isinstance(call, Call) else call
         self.values.update(zip(results, values, strict=True))
+
+    def expand_kernel_call(
+        self, expansion: Expansion, instruction: formats.KernelCall, where: str
+    ) -> None:
+        count = len(expansion.arguments)
+        inputs, rest = instruction.args[:count], instruction.args[count:]
+        stored = self.method.values[rest[0]] if rest else None
+        results = stored.items if isinstance(stored, formats.FileTensorList) else rest[:1]
+        declared = [None if i is None else self.method.values[i] for i in results]
+        if not declared or not all(isinstance(d, formats.FileTensor) for d in declared):
+            raise ProgramFormatError(f"{where}: {instruction.op} lacks its results")
+        values = self.expand(expansion, [self.method_value(i) for i in inputs], declared, where)
+        self.values.update((i, v) for i, v in zip(results, values, strict=True) if i is not None)
 
     def poison(self, indices: Sequence[int]) -> None:
         """Stand-ins for the results of an unknown call, so that later problems are found too."""
@@ -207,6 +232,34 @@ class MethodBuilder:
         outputs = tuple(Value(self.fresh(), t.dtype, t.shape) for t in bound.outputs)
         self.calls.append(Call(bound, outputs, where))
         return self.calls[-1]
+
+    def expand(
+        self, expansion: Expansion, arguments: Sequence[Any], declared: Sequence[Any], where: str
+    ) -> list[Value]:
+        """Append the calls of an expansion; stand-ins for its results if it cannot be expanded."""
+        before = len(self.calls)
+        stored = [
+            Value(self.fresh(), DTYPES[self.element_type(d.dtype, f"{where}, its result")], d.shape)
+            for d in declared
+        ]
+
+        def emit(operator: str, **named: Any) -> Any:
+            self.calls.append(make_call(REGISTRY[operator], named, self.fresh, where))
+            results = self.calls[-1].outputs
+            return results[0] if len(results) == 1 else results
+
+        try:
+            values = list(expansion(emit, arguments))
+            if [(v.dtype, v.shape) for v in values] != [(v.dtype, v.shape) for v in stored]:
+                raise ContractError(
+                    f"{expansion.name}: its results differ from the program's\n  expected  "
+                    f"{', '.join(map(str, values))}\n  received  {', '.join(map(str, stored))}"
+                )
+        except ContractError as error:
+            del self.calls[before:]
+            self.problems.append(f"{where}: {error}")
+            return stored
+        return values
 
     def add_delegate(self, instruction: formats.DelegateCall) -> None:
         graph = self.method.delegates[instruction.delegate].graph

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nybble import formats
-from nybble.contract import DTYPES, REGISTRY, Array, Operator
+from nybble.contract import DTYPES, EXPANSIONS, REGISTRY, Array, Operator
 from nybble.errors import ProgramFormatError
 
 from .ir import Call, Value
@@ -41,15 +41,16 @@ class DelegateBuilder:
         }
         found: set[int] = set()
         for node in self.graph.calls:
+            if not node.args:
+                raise ProgramFormatError(f"{self.where}, node {node.node_id}: it has no result")
             results = set(self.results(node.args[-1]))
             found |= results & defined
             defined |= results
             operator = REGISTRY.get(node.name)
             if operator is not None and operator.mutates:
                 names = [a.name for a in operator.serialized]
-                found |= {
-                    node.args[names.index(argument)] for argument in operator.mutates.values()
-                }
+                places = map(names.index, operator.mutates.values())
+                found |= {node.args[place] for place in places if place < len(node.args)}
         return found
 
     def value(self, index: int) -> Any:
@@ -101,6 +102,11 @@ class DelegateBuilder:
         if not all(isinstance(d, formats.DelegateTensor) for d in declared):
             self.outer.problems.append(f"{where}: {node.name} has a result that is no tensor")
             return
+        if node.name in EXPANSIONS:
+            arguments = [self.value(i) for i in inputs]
+            values = self.outer.expand(EXPANSIONS[node.name], arguments, declared, where)
+            self.values.update(zip(results, values, strict=True))
+            return
         if operator is None:
             self.outer.problems.append(f"{where}: {node.name} is not an operator of nybble")
             for index in results:
@@ -108,14 +114,21 @@ class DelegateBuilder:
                 assert isinstance(item, formats.DelegateTensor)
                 self.values[index] = self.outer.placeholder(item.dtype, item.shape)
             return
-        if operator.name == PREPACK and results[0] in self.overwritten:
-            self.values[results[0]] = self.state(results[0], self.value(inputs[0]))
+        if operator.name == PREPACK and self.overwritten.intersection(results[:1]):
+            self.values[results[0]] = self.state(results[0], self.prepacked(inputs, where))
             return
         call = self.outer.emit(operator, [self.value(i) for i in inputs], declared, where)
         if isinstance(call, Call):
             self.take_results(call, operator, inputs, results)
         else:
             self.values.update(zip(results, call, strict=False))
+
+    def prepacked(self, inputs: list[int], where: str) -> Value:
+        """The constant that a prepack node reads."""
+        read = self.value(inputs[0]) if len(inputs) == 1 else None
+        if not isinstance(read, Value) or read.constant is None:
+            raise ProgramFormatError(f"{where}: {PREPACK} reads no constant")
+        return read
 
     def take_results(
         self, call: Call, operator: Operator, inputs: list[int], results: tuple[int, ...]

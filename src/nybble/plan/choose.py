@@ -16,12 +16,14 @@ from typing import Any
 from nybble.contract import REGISTRY, ROW_MAJOR, Alias, Kernel, Layout
 from nybble.contract.emit_wgsl import bound_tensors, constants_of
 from nybble.contract.params import params_values
-from nybble.graph import Call, Graph, Value, make_call
+from nybble.graph import Call, Graph, Value, make_call, nbytes
 
 from .plan import Capabilities
 
 __all__ = ["Choice", "Chosen", "choose_kernels", "viable_kernels", "why_on_host", "why_unviable"]
 
+LARGEST_GROWTH = 16
+"""No packing of a constant makes it larger than this, but for small ones, which never matter."""
 RELAYOUT = "nybble.relayout.default"
 _RANGES = {
     "u32": (0, 2**32 - 1),
@@ -65,7 +67,7 @@ def why_unviable(kernel: Kernel | Alias, call: Call, device: Capabilities) -> st
     names = dict(call.bound.names)
     if isinstance(kernel, Alias):
         return None if kernel.condition.evaluate(names) else f"needs {kernel.condition}"
-    names.update(constants_of(kernel, names))
+    names.update(constants_of(kernel, names), **word_counts(kernel, call))
     if not kernel.condition.evaluate({**names, **device.facts()}):
         return f"needs {kernel.condition}"
     wide = _beyond_words(kernel, names)
@@ -82,6 +84,8 @@ def why_unviable(kernel: Kernel | Alias, call: Call, device: Capabilities) -> st
         layout = kernel.layouts.get(tensor.name, ROW_MAJOR)
         if layout.unpack is None and value.constant is None:
             return f"'{tensor.name}' must be a constant"
+        if layout.unpack is None and nbytes(value) * LARGEST_GROWTH <= device.max_binding:
+            continue
         size = layout.words(value.dtype, value.shape, call.bound.names) * 4
         if size > device.max_binding and not kernel.split:
             return (
@@ -109,11 +113,32 @@ def _beyond_words(kernel: Kernel, names: Mapping[str, Any]) -> str | None:
     return None
 
 
+def word_counts(kernel: Kernel, call: Call) -> dict[str, int]:
+    """``NAME_words`` of the tensors whose size in words the kernel's expressions read."""
+    expressions = (*kernel.groups, *(param.value for param in kernel.params.values()))
+    read = frozenset().union(*(expression.names for expression in expressions))
+    values = {**call.inputs, **_results(call)}
+    counts = {}
+    for name, value in values.items():
+        if f"{name}_words" in read:
+            layout = kernel.layouts.get(name, ROW_MAJOR)
+            size = layout.words(value.dtype, value.shape, call.bound.names)
+            counts[f"{name}_words"] = size
+    return counts
+
+
 def viable_kernels(call: Call, device: Capabilities) -> list[Kernel | Alias]:
-    """The kernels of a call's operator that the device can run, in declared order."""
-    if not device.kernels:
-        return []
-    return [k for k in call.operator.kernels if why_unviable(k, call, device) is None]
+    """The first kernel that the device can run, and if it is flexible all that can.
+
+    In declared order; a later kernel is no better than an earlier one that is not flexible.
+    """
+    found: list[Kernel | Alias] = []
+    for kernel in call.operator.kernels if device.kernels else ():
+        if why_unviable(kernel, call, device) is None:
+            found.append(kernel)
+            if isinstance(kernel, Kernel) and not kernel.flexible:
+                break
+    return found
 
 
 def choose_kernels(

@@ -12,7 +12,7 @@ from nybble.contract.params import params_record, params_values
 from nybble.errors import OutOfDeviceMemoryError
 from nybble.graph import Call, Graph, Value
 
-from .choose import Choice, choose_kernels
+from .choose import Choice, choose_kernels, word_counts
 from .memory import Lifetime, share_buffers
 from .place import Placement, place_values
 from .plan import Capabilities, Constant, Dispatch, HostCall, Place, Plan, Region, StatePlace
@@ -178,7 +178,7 @@ class _Lowering:
         names.update(constants)
         shader = emit_wgsl(kernel, call.bound, constants, packed_dot=self.device.packed_dot)
         regions = self._regions(call, kernel)
-        names.update(self._word_counts(call, kernel))
+        names.update(word_counts(kernel, call))
         pieces = self._pieces(call, kernel)
         for start, count in pieces:
             piece = {**names, "count": count} if kernel.split else names
@@ -224,17 +224,6 @@ class _Lowering:
             region = Region(buffer, 0, size)
             (writes if tensor.writable else reads).append((region, tensor.dtype.itemsize))
         return reads, writes
-
-    def _word_counts(self, call: Call, kernel: Kernel) -> dict[str, int]:
-        """``NAME_words`` of every tensor that the kernel binds: its size in its layout."""
-        results = {o.name: v for o, v in zip(call.operator.outputs, call.outputs, strict=True)}
-        counts = {}
-        for tensor in bound_tensors(kernel, call.bound):
-            value = results.get(tensor.name) or call.inputs[tensor.name]
-            layout = kernel.layouts.get(tensor.name, ROW_MAJOR)
-            size = layout.words(value.dtype, value.shape, call.bound.names)
-            counts[f"{tensor.name}_words"] = size
-        return counts
 
     def _pieces(self, call: Call, kernel: Kernel) -> list[tuple[int, int]]:
         """(first element, elements) of each dispatch of a call."""

@@ -31,13 +31,19 @@ def from_caller(value: Any, spec: TensorSpec, target: DType) -> Array:
             f"{spec.name}: expected {spec.dtype}, received {array.dtype.name}; convert it first, "
             f"for example with .astype('{spec.dtype}') or .to(torch.{spec.dtype})"
         )
-    if array.shape != spec.shape:
+    if spec.dynamic and array.ndim == len(spec.shape):
+        if any(size > most for size, most in zip(array.shape, spec.shape, strict=True)):
+            raise ContractError(
+                f"{spec.name}: too large: expected at most {list(spec.shape)}, received "
+                f"{list(array.shape)}; the program was exported for sizes up to these"
+            )
+    elif array.shape != spec.shape:
         kind = "rank" if array.ndim != len(spec.shape) else "shape"
         raise ContractError(
             f"{spec.name}: wrong {kind}: expected {list(spec.shape)}, received "
             f"{list(array.shape)}; the program was exported for this shape alone"
         )
-    return np.ascontiguousarray(_narrow(array, spec, target)).reshape(spec.shape)
+    return np.ascontiguousarray(_narrow(array, spec, target)).reshape(array.shape)
 
 
 def to_caller(results: Sequence[Array], specs: Sequence[TensorSpec], given: Sequence[Any]) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal, TypeAlias
@@ -17,6 +18,7 @@ from nybble.devices import Device, Executable, States, open_device
 from nybble.errors import ContractError, NybbleError, UnsupportedProgramError
 from nybble.graph import Graph, TensorSpec, format_graph
 from nybble.graph.build import build_graph
+from nybble.graph.symbols import Specialization
 from nybble.interchange import from_caller, to_caller
 from nybble.passes import run_passes
 from nybble.plan import Plan, make_plan
@@ -41,8 +43,9 @@ def load(
 
     Args:
         source: path, bytes, or a binary file object.
-        device: ``auto`` (the best WebGPU adapter, else the host), ``webgpu``, ``webgpu:1``,
-            ``dawn`` (where wgpudawn is installed), ``host``.
+        device: ``auto`` (the best GPU through Vulkan, else the best WebGPU adapter, else the
+            host), ``vulkan``, ``vulkan:1``, ``webgpu``, ``webgpu:1``, ``dawn`` (where wgpudawn is
+            installed), ``host``.
         on_unsupported: what to do with calls that the device cannot take: ``host`` runs their
             numpy reference and says so once in a warning, ``error`` refuses.
         external: ``.ptd`` files that hold constants of the program.
@@ -64,12 +67,14 @@ def load(
     file = formats.read_program(data, [_read(item) for item in external])
     for sentence in file.warnings:
         warnings.warn(sentence, stacklevel=2)
-    graphs = [build_graph(method) for method in file.methods]
     opened = open_device(device)
     states = opened.new_states()
     methods = []
-    for graph in graphs:
-        methods.append(Method(opened, graph, on_unsupported, states))  # noqa: PERF401 (stacklevel)
+    builders = [partial(build_graph, method) for method in file.methods]
+    for build, graph in [(build, build()) for build in builders]:
+        methods.append(  # noqa: PERF401 (a comprehension would shift the warnings' stacklevel)
+            Method(opened, graph, on_unsupported, states, build)
+        )
     return Program(opened, methods, states, data)
 
 
@@ -186,24 +191,48 @@ class Method:
     """One entry point of a program, planned for its device."""
 
     def __init__(
-        self, device: Device, graph: Graph, on_unsupported: OnUnsupported, states: States
+        self,
+        device: Device,
+        graph: Graph,
+        on_unsupported: OnUnsupported,
+        states: States,
+        build: Callable[[Specialization], Graph] | None = None,
     ) -> None:
         self.device = device
-        self.source = graph
-        self.graph = run_passes(graph)
-        self.plan: Plan = make_plan(self.graph, device.capabilities, state_layouts=states.layouts())
+        self.inputs: tuple[TensorSpec, ...] = graph.input_specs
+        """Name, element type and shape of each input."""
+        self._states = states
+        self._build = build
+        self._take(graph)
         self._tell_host_calls(on_unsupported)
         self._executable: Executable | None = device.prepare(self.plan, states)
+        self._key: Any = None
+
+    def _take(self, graph: Graph) -> None:
+        self.source = graph
+        self.graph = run_passes(graph)
+        self.plan: Plan = make_plan(
+            self.graph, self.device.capabilities, state_layouts=self._states.layouts()
+        )
+
+    def _specialize(self, arrays: Sequence[Array]) -> None:
+        """Plan for what the inputs say, if the method depends on it and they say something new."""
+        if self._build is None or not self.source.is_dynamic:
+            return
+        specialization = Specialization.of(arrays, self.source.symbols)
+        if specialization.key == self._key:
+            return
+        executable = self.executable
+        self._take(self._build(specialization))
+        if not executable.adopt(self.plan):
+            executable.close()
+            self._executable = self.device.prepare(self.plan, self._states)
+        self._key = specialization.key
 
     @property
     def name(self) -> str:
         """The method's name in the file."""
         return self.graph.name
-
-    @property
-    def inputs(self) -> tuple[TensorSpec, ...]:
-        """Name, element type and shape of each input."""
-        return self.graph.input_specs
 
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:
@@ -223,21 +252,24 @@ class Method:
             ContractError: wrong count, type or shape of the inputs.
             DeviceError: the device failed; :class:`DeviceLostError` when it went away.
         """
-        results = self.executable.run(self.arrays(inputs))
+        arrays = self.arrays(inputs)
+        results = self.executable.run(arrays)
         return to_caller(results, self.outputs, inputs)
 
     def arrays(self, inputs: Sequence[Any]) -> list[Array]:
-        """Inputs checked and converted to the graph's types."""
+        """Inputs checked and converted to the graph's types; the method is planned for them."""
         if len(inputs) != len(self.inputs):
             listed = "; ".join(map(str, self.inputs)) or "none"
             raise ContractError(
                 f"{self.name}: received {len(inputs)} inputs, "
                 f"expected {len(self.inputs)} ({listed})"
             )
-        return [
+        arrays = [
             from_caller(value, spec, target.dtype)
             for value, spec, target in zip(inputs, self.inputs, self.graph.inputs, strict=True)
         ]
+        self._specialize(arrays)
+        return arrays
 
     @property
     def executable(self) -> Executable:
@@ -251,11 +283,13 @@ class Method:
 
         Integer results must be equal; float results within the element type's tolerance.
         """
-        return verify_method(self.device, self.source, self.graph, self.arrays(inputs))
+        arrays = self.arrays(inputs)
+        return verify_method(self.device, self.source, self.graph, arrays)
 
     def profile(self, *inputs: Any, repeats: int = 5) -> Profile:
         """Time of each dispatch beside the bytes and operations it had to move."""
-        return profile_method(self.device, self.executable, self.arrays(inputs), repeats)
+        arrays = self.arrays(inputs)
+        return profile_method(self.device, self.executable, arrays, repeats)
 
     def __str__(self) -> str:
         return format_graph(self.graph)
@@ -298,6 +332,8 @@ def _read(source: Source) -> bytes | bytearray | memoryview:
     if isinstance(source, (bytes, bytearray, memoryview)):
         return source
     if isinstance(source, (str, os.PathLike)):
+        if Path(source).is_char_device():
+            raise ContractError(f"expected a file, received the device {os.fspath(source)!r}")
         return Path(source).read_bytes()
     if isinstance(source, io.IOBase) or hasattr(source, "read"):
         data = source.read()

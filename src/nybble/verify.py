@@ -11,6 +11,7 @@ from nybble.contract import Array
 from nybble.devices import Device, HostDevice, run_reference
 from nybble.graph import Call, Graph, Value
 from nybble.plan import HostCall, make_plan
+from nybble.plan.place import COPY
 from nybble.testing import compare
 
 __all__ = ["CallCheck", "VerifyReport", "verify_method"]
@@ -93,8 +94,7 @@ def verify_method(
         executable.close()
     values: dict[Value, Array] = dict(zip((p.value for p in plan.inputs), inputs, strict=True))
     values.update((state.place.value, state.initial) for state in plan.states)
-    for call, results in zip(plan.calls, traced, strict=True):
-        values.update(zip(call.outputs, results, strict=True))
+    traced = _without_overwritten(plan.calls, traced, values)
     hosted = {step.call for step in plan.steps if isinstance(step, HostCall)}
     checks = tuple(
         _check(call, results, values, index in hosted)
@@ -103,6 +103,24 @@ def verify_method(
     kept = [values[p.value] if p.value.constant is None else p.value.constant for p in plan.outputs]
     problems = _whole(device, source, graph, inputs, kept)
     return VerifyReport(graph.name, device.info.name, checks, problems)
+
+
+def _without_overwritten(
+    calls: Sequence[Call], traced: Sequence[tuple[Array, ...]], values: dict[Value, Array]
+) -> list[tuple[Array, ...]]:
+    """The results of every call, added to ``values``.
+
+    The planner copies what a call writes over; after the run such a copy holds the call's result,
+    so what it held before is taken from its source.
+    """
+    true = []
+    for call, results in zip(calls, traced, strict=True):
+        if call.operator.name == COPY:
+            source = call.inputs["x"]
+            results = (values[source] if source.constant is None else source.constant,)
+        values.update(zip(call.outputs, results, strict=True))
+        true.append(results)
+    return true
 
 
 def _check(

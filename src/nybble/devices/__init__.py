@@ -1,7 +1,8 @@
-"""Devices replay plans: WebGPU adapters, the host, and one that computes nothing."""
+"""Devices replay plans: WebGPU and Vulkan adapters, the host, and one that computes nothing."""
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from .host import HostDevice
 from .null import NullDevice
 
 if TYPE_CHECKING:
+    from .vulkan import VulkanDevice
     from .webgpu import WebGpuDevice
 
 __all__ = [
@@ -23,17 +25,19 @@ __all__ = [
 
 def devices() -> tuple[DeviceInfo, ...]:
     """Every device that :func:`nybble.load` accepts here, the host last."""
+    from . import vulkan
     from .webgpu import PROVIDERS, adapters
 
     found = [adapter.info for provider in PROVIDERS for adapter in adapters(provider)]
-    return (*found, HostDevice().info)
+    return (*found, *(adapter.info for adapter in vulkan.adapters()), HostDevice().info)
 
 
 def open_device(name: str = "auto") -> Device:
     """The device called ``name``.
 
-    ``auto`` is the best WebGPU adapter, the host where there is none (said in a warning);
-    ``webgpu`` the best adapter, ``webgpu:1`` the second, ``dawn`` the same through Dawn,
+    ``auto`` is the best GPU that has a Vulkan driver of its own, else the best WebGPU adapter,
+    else the host (said in a warning); ``webgpu`` the best adapter, ``webgpu:1`` the second,
+    ``dawn`` the same through Dawn, ``vulkan`` and ``vulkan:1`` the same through Vulkan itself,
     ``host`` the numpy references, ``null`` a device that computes nothing.
 
     Raises:
@@ -45,15 +49,26 @@ def open_device(name: str = "auto") -> Device:
         return NullDevice()
     if name == "auto":
         return _automatic()
-    if name.split(":", maxsplit=1)[0] in ("webgpu", "dawn"):
+    kind = name.split(":", maxsplit=1)[0]
+    if kind in ("webgpu", "dawn"):
         from .webgpu import find_adapter
 
         return _open_adapter(find_adapter(name).info.name)
+    if kind == "vulkan":
+        from . import vulkan
+
+        return _open_vulkan(vulkan.find_adapter(name).info.name)
     listed = ", ".join(info.name for info in devices())
     raise DeviceError(f"unknown device {name!r}; devices here: {listed}, or 'auto'")
 
 
 def _automatic() -> Device:
+    from . import vulkan
+
+    # A software adapter gains nothing: the host's time a dispatch is small beside the kernel's.
+    if any(adapter.preferred for adapter in vulkan.adapters()):
+        with contextlib.suppress(DeviceError):
+            return open_device("vulkan")
     try:
         return open_device("webgpu")
     except DeviceError as error:
@@ -65,6 +80,7 @@ def _automatic() -> Device:
 
 
 _OPENED: dict[str, WebGpuDevice] = {}
+_OPENED_VULKAN: dict[str, VulkanDevice] = {}
 """One device an adapter: pipelines compiled for one program serve the next."""
 
 
@@ -78,4 +94,14 @@ def _open_adapter(name: str) -> Device:
         opened = None
     if opened is None:
         opened = _OPENED[name] = WebGpuDevice(find_adapter(name))
+    return opened
+
+
+def _open_vulkan(name: str) -> Device:
+    from . import vulkan
+
+    opened = _OPENED_VULKAN.get(name)
+    if opened is None or not opened.answers():
+        opened = vulkan.VulkanDevice(vulkan.find_adapter(name))
+        _OPENED_VULKAN[name] = opened
     return opened

@@ -71,6 +71,10 @@ class Executable(Protocol):
         """Median time of each step over ``repeats`` runs."""
         ...
 
+    def adopt(self, plan: Plan) -> bool:
+        """Take a plan that differs in parameters and grids alone; False if it differs in more."""
+        ...
+
     def close(self) -> None:
         """Free what the device holds for this plan."""
         ...

@@ -28,6 +28,7 @@ from nybble.errors import ContractError, ProgramFormatError, UnsupportedProgramE
 from .align import align_arguments
 from .delegate import DelegateBuilder
 from .ir import Call, Graph, State, TensorSpec, Value, make_call
+from .symbols import Specialization, Symbol
 
 __all__ = ["build_graph"]
 
@@ -40,14 +41,18 @@ _NARROWED = {"int64": "int32", "float64": "float32"}
 """Element types of a caller that graphs hold in fewer bits, as the exporter narrows them."""
 
 
-def build_graph(method: formats.MethodFile) -> Graph:
+def build_graph(method: formats.MethodFile, specialization: Specialization | None = None) -> Graph:
     """The graph of a method.
+
+    Args:
+        method: what the file says.
+        specialization: the inputs' shapes and integers to build for; the bounds by default.
 
     Raises:
         UnsupportedProgramError: something in it is not supported; ``calls`` lists all of it.
         ProgramFormatError: the method contradicts itself.
     """
-    builder = MethodBuilder(method)
+    builder = MethodBuilder(method, specialization or Specialization())
     builder.check_backends()
     for instruction in method.instructions:
         builder.add(instruction)
@@ -57,8 +62,10 @@ def build_graph(method: formats.MethodFile) -> Graph:
 class MethodBuilder:
     """Collects the calls of a method, and what stands in their way."""
 
-    def __init__(self, method: formats.MethodFile) -> None:
+    def __init__(self, method: formats.MethodFile, specialization: Specialization) -> None:
         self.method = method
+        self.specialization = specialization
+        self.symbols: dict[Symbol, int] = {}
         self.problems: list[str] = []
         self.calls: list[Call] = []
         self.values: dict[int, Any] = {}
@@ -97,18 +104,29 @@ class MethodBuilder:
             kind = "nothing" if item is None else type(item).__name__
             self.problems.append(f"{name} is {kind}, not a tensor")
             return
-        self.check_static(item, name)
-        value = Value(name, DTYPES[self.element_type(item.dtype, name)], item.shape)
+        if item.dynamism == "unbounded":
+            self.problems.append(
+                f"{name} has a shape without bounds; export with bounded dynamic shapes"
+            )
+        shapes = self.specialization.shapes
+        shape = item.shape if shapes is None else shapes[number]
+        value = Value(name, DTYPES[self.element_type(item.dtype, name)], shape)
         self.values[index] = value
         self.inputs.append(value)
-        self.input_specs.append(TensorSpec(name, item.dtype, item.shape))
+        dynamic = item.dynamism != "static"
+        self.input_specs.append(TensorSpec(name, item.dtype, item.shape, dynamic))
 
-    def check_static(self, tensor: formats.FileTensor, name: str) -> None:
-        if tensor.dynamism != "static":
-            self.problems.append(
-                f"{name} has a dynamic shape (at most {list(tensor.shape)}); "
-                "export with fixed example shapes"
-            )
+    def symbol(self, value: Value, element: int) -> int | None:
+        """The integer in an element of an input; None if ``value`` is no integer input."""
+        if value not in self.inputs or value.dtype.name not in ("int32", "uint8", "int8"):
+            return None
+        symbol = Symbol(self.inputs.index(value), element)
+        return self.symbols.setdefault(symbol, self.specialization.values.get(symbol, 0))
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether declared result shapes are bounds, and derived ones count."""
+        return bool(self.symbols) or any(spec.dynamic for spec in self.input_specs)
 
     def element_type(self, dtype: str, where: str) -> str:
         narrowed = _NARROWED.get(dtype, dtype)
@@ -225,7 +243,7 @@ class MethodBuilder:
             types = _result_types(operator, named, stored)
             if any(a.name == "out_dtype" and a.internal for a in operator.arguments):
                 named["out_dtype"] = types[0].dtype.name
-            bound = bind(operator, named, types)
+            bound = bind(operator, named, None if self.is_dynamic else types)
         except ContractError as error:
             self.problems.append(f"{where}: {error}")
             return [Value(self.fresh(), t.dtype, t.shape) for t in stored]
@@ -273,7 +291,7 @@ class MethodBuilder:
         inputs, outputs, extra = pairs
         joined = DelegateBuilder(self, graph, instruction.delegate)
         for inside, outside in inputs:
-            joined.values[inside] = self.method_value(outside)
+            joined.take_input(inside, self.method_value(outside))
         for node in graph.calls:
             joined.add(node)
         joined.take_extra_outputs(extra)
@@ -298,7 +316,9 @@ class MethodBuilder:
             if self.problems and index not in self.values and item.data is None:
                 continue
             outputs.append(self.method_value(index))
-            specs.append(TensorSpec(f"output_{number}", item.dtype, item.shape))
+            shape = outputs[-1].shape if self.is_dynamic else item.shape
+            dynamic = item.dynamism != "static"
+            specs.append(TensorSpec(f"output_{number}", item.dtype, shape, dynamic))
         self.raise_problems()
         return Graph(
             self.method.name,
@@ -311,6 +331,7 @@ class MethodBuilder:
                 State(name, value, self.finals[value], initial)
                 for value, (name, initial) in self.states.items()
             ),
+            tuple(self.symbols),
         )
 
     def raise_problems(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nybble.contract import DTYPES, REGISTRY, Array, dtype_of
+from nybble.contract import DTYPES, EXPANSIONS, REGISTRY, Array, Expansion, dtype_of
 from nybble.errors import ContractError, UnsupportedProgramError
 
 from .arithmetic import Arithmetic
@@ -112,14 +112,16 @@ class GraphBuilder:
             UnsupportedProgramError: there is no such operator.
             ContractError: the arguments break its contract.
         """
+        if operator in EXPANSIONS:
+            return self._expanded(EXPANSIONS[operator], arguments)
         declared = REGISTRY.get(operator)
         if declared is None:
             raise UnsupportedProgramError(f"{operator} is not an operator of nybble", [operator])
         given = dict(arguments)
         for argument in declared.arguments:
-            item = given.get(argument.name)
-            tensor = argument.is_tensor and isinstance(item, (int, float))
-            if tensor or isinstance(item, (np.ndarray, np.generic)):
+            item: Any = given.get(argument.name)
+            number = argument.is_tensor and isinstance(item, (int, float))
+            if number or isinstance(item, (np.ndarray, np.generic)):
                 given[argument.name] = self.constant(item)
         call = make_call(declared, given, lambda: self._fresh(""), self.origin)
         self.calls.append(call)
@@ -161,6 +163,17 @@ class GraphBuilder:
         )
         verify_graph(graph, "it was built")
         return graph
+
+    def _expanded(self, expansion: Expansion, arguments: Mapping[str, Any]) -> Any:
+        """The results of an operator that stands for others."""
+        unknown = [name for name in arguments if name not in expansion.arguments]
+        if unknown:
+            raise ContractError(
+                f"{expansion.name}: it has no argument {', '.join(map(repr, unknown))}; its "
+                f"arguments are {', '.join(expansion.arguments)}"
+            )
+        results = expansion(self.call, [arguments.get(name) for name in expansion.arguments])
+        return results[0] if len(results) == 1 else results
 
     def _fresh(self, prefix: str) -> str:
         return f"{prefix}{next(self._numbers)}"

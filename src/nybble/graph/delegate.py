@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from nybble.contract import DTYPES, EXPANSIONS, REGISTRY, Array, Operator
 from nybble.errors import ProgramFormatError
 
 from .ir import Call, Value
+from .symbols import SYMBOLIC
 
 if TYPE_CHECKING:
     from .build import MethodBuilder
@@ -71,8 +73,9 @@ class DelegateBuilder:
         if isinstance(item, formats.ValueList):
             return tuple(self.value(i) for i in item.items)
         if isinstance(item, formats.SymbolicInt):
-            self.outer.problems.append(f"{self.where}: symbolic integers (dynamic shapes)")
-            return item.initial
+            raise ProgramFormatError(
+                f"{self.where}: symbolic integer {index} is read before it is computed"
+            )
         return item
 
     def constant(self, index: int, item: formats.DelegateTensor) -> Value:
@@ -95,6 +98,9 @@ class DelegateBuilder:
     def add(self, node: formats.DelegateNode) -> None:
         """Append the call of a node."""
         where = f"{self.where}, node {node.node_id}"
+        if self.is_symbolic(node):
+            self.add_symbolic(node, where)
+            return
         operator = REGISTRY.get(node.name)
         *inputs, last = node.args
         results = self.results(last)
@@ -122,6 +128,42 @@ class DelegateBuilder:
             self.take_results(call, operator, inputs, results)
         else:
             self.values.update(zip(results, call, strict=False))
+
+    def is_symbolic(self, node: formats.DelegateNode) -> bool:
+        """Whether a node computes an integer on the host; a folded one is no node any more."""
+        result = self.graph.values[node.args[-1]]
+        return isinstance(result, (formats.SymbolicInt, int))
+
+    def add_symbolic(self, node: formats.DelegateNode, where: str) -> None:
+        """Compute the integer of a node."""
+        *inputs, last = node.args
+        if not isinstance(self.graph.values[last], formats.SymbolicInt):
+            return
+        arguments = [self.value(i) for i in inputs]
+        number = self.symbolic_value(node.name, arguments)
+        if number is None:
+            self.outer.problems.append(f"{where}: {node.name} gives no integer known at a call")
+            number = 0
+        self.values[last] = number
+
+    def symbolic_value(self, name: str, arguments: list[Any]) -> int | None:
+        """What a node that makes an integer gives; None if it cannot be told on the host."""
+        if name == "sym_size.int" and isinstance(arguments[0], Value):
+            return arguments[0].shape[arguments[1]]
+        if name == "et_vk.select_as_symint.default" and isinstance(arguments[0], Value):
+            value, dim, index = arguments[:3]
+            stride = math.prod(value.shape[dim + 1 :])
+            return self.outer.symbol(value, (index % max(1, value.shape[dim])) * stride)
+        if name in SYMBOLIC and all(isinstance(a, int) for a in arguments[:2]):
+            return SYMBOLIC[name](arguments[0], arguments[1])
+        return None
+
+    def take_input(self, inside: int, outside: Any) -> None:
+        """Record what feeds an input of the delegate; an integer may come in a tensor."""
+        wants_integer = isinstance(self.graph.values[inside], formats.SymbolicInt)
+        if wants_integer and isinstance(outside, Value):
+            outside = self.outer.symbol(outside, 0)
+        self.values[inside] = outside
 
     def prepacked(self, inputs: list[int], where: str) -> Value:
         """The constant that a prepack node reads."""

@@ -10,19 +10,26 @@ from typing import Any
 from nybble.contract import Array, BoundCall, DType, Operator, bind
 from nybble.contract.dtypes import DTYPES
 
+from .symbols import Symbol
+
 __all__ = ["Call", "Graph", "State", "TensorSpec", "Value", "make_call", "nbytes"]
 
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """What a caller passes or receives: name, element type (numpy's name) and shape."""
+    """What a caller passes or receives: name, element type (numpy's name) and shape.
+
+    A ``dynamic`` tensor has the rank of ``shape``, and sizes up to it.
+    """
 
     name: str
     dtype: str
     shape: tuple[int, ...]
+    dynamic: bool = False
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+        most = "at most " if self.dynamic else ""
+        return f"{self.name}: {most}{self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +102,12 @@ class Graph:
     input_specs: tuple[TensorSpec, ...]
     output_specs: tuple[TensorSpec, ...]
     states: tuple[State, ...] = ()
+    symbols: tuple[Symbol, ...] = ()
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether other inputs may need another graph."""
+        return bool(self.symbols) or any(spec.dynamic for spec in self.input_specs)
 
     def with_calls(
         self,

@@ -138,6 +138,16 @@ class Plan:
     places: tuple[tuple[Place, ...], ...]
     states: tuple[StatePlace, ...] = ()
 
+    def same_structure(self, other: Plan) -> bool:
+        """Whether another plan differs in parameters and grids alone."""
+        return (
+            (self.buffers, len(self.params), len(self.steps))
+            == (other.buffers, len(other.params), len(other.steps))
+            and all(_same_step(a, b) for a, b in zip(self.steps, other.steps, strict=True))
+            and [_position(p) for p in (*self.inputs, *self.outputs)]
+            == [_position(p) for p in (*other.inputs, *other.outputs)]
+        )
+
     @property
     def host_calls(self) -> tuple[HostCall, ...]:
         """The calls that run on the host."""
@@ -208,3 +218,18 @@ class Plan:
             writes = ", ".join(f"b{r.buffer}" for r in step.writes)
             lines.append(f"  {step.label} grid {grid}: {reads} -> {writes}")
         return "\n".join(lines)
+
+
+def _same_step(one: Dispatch | HostCall, other: Dispatch | HostCall) -> bool:
+    if not isinstance(one, Dispatch) or not isinstance(other, Dispatch):
+        return False
+    return (one.shader, one.reads, one.writes, one.params) == (
+        other.shader,
+        other.reads,
+        other.writes,
+        other.params,
+    )
+
+
+def _position(place: Place) -> tuple[int, str, tuple[int, ...]]:
+    return (place.buffer, place.layout.name, place.value.shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,6 +73,23 @@ class WebGpuExecutable:
             self._write_inputs(inputs)
             self._free_staging.append(self._submit_all())
             return [tuple(self._read(place) for place in places) for places in self.plan.places]
+
+    def adopt(self, plan: Plan) -> bool:
+        """Take a plan that differs in parameters and grids alone; False if it differs in more."""
+        if not self.plan.same_structure(plan):
+            return False
+        self.plan = plan
+        with device_errors(self.device.info.name):
+            self.device.handle.queue.write_buffer(self._buffers[0], 0, plan.params)
+        for index, step in enumerate(plan.steps):
+            if isinstance(step, Dispatch):
+                self.prepared[index] = replace(self.prepared[index], grid=step.grid)
+        self._segments = self._cut_segments()
+        self._encoders = [encoder_for(self.device.module, s) for s in self._dispatch_lists()]
+        if self._ready is not None:
+            self._free_staging.append(self._ready[1])
+            self._ready = None
+        return True
 
     def close(self) -> None:
         """Free the buffers; the executable cannot run again."""

@@ -1,0 +1,66 @@
+"""Programs whose integers a call tells: positions in a cache, and sizes of dynamic axes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nybble
+from nybble.devices import devices
+
+FIXTURE = Path(__file__).parent / "fixtures" / "q4_cached_attention"
+DEVICES = [
+    pytest.param(info.name, marks=() if info.name == "host" else pytest.mark.device)
+    for info in devices()
+]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_position_comes_with_the_call(device: str) -> None:
+    """Two calls at consecutive positions give the eager model's rows, the cache kept between."""
+    data = dict(np.load(FIXTURE.with_suffix(".npz")))
+    with nybble.load(FIXTURE.with_suffix(".pte"), device=device) as program:
+        first = program(data["input_0"], data["input_1"])
+        following = program(data["next_input_0"], data["next_input_1"])
+
+    np.testing.assert_allclose(first, data["output_0"], atol=1e-5)
+    np.testing.assert_allclose(following, data["next_output_0"], atol=1e-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_positions_in_any_order_equal_the_host(device: str) -> None:
+    """Rows written at positions that jump about give what the host gives, state included."""
+    rng = np.random.default_rng(0)
+    calls = [(rng.standard_normal((1, 2, 32)).astype(np.float32), p) for p in (6, 0, 14, 2, 2)]
+    path = FIXTURE.with_suffix(".pte")
+    with nybble.load(path, device=device) as program, nybble.load(path, device="host") as host:
+        for x, position in calls:
+            start = np.array([position])
+            np.testing.assert_allclose(host(x, start), program(x, start), atol=1e-5)
+        for name in host.state:
+            np.testing.assert_allclose(host.state[name], program.state[name], atol=1e-5)
+
+
+def test_position_beyond_the_cache_is_refused() -> None:
+    """A position that leaves the cache is an error that names the rule; the program lives on."""
+    with nybble.load(FIXTURE.with_suffix(".pte"), device="host") as program:
+        x = np.zeros((1, 2, 32), np.float32)
+        with pytest.raises(nybble.NybbleError, match="must lie within the cache"):
+            program(x, np.array([15]))
+        program(x, np.array([14]))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_verify_covers_state(device: str) -> None:
+    """A program with state verifies, and its own state is left alone."""
+    with nybble.load(FIXTURE.with_suffix(".pte"), device=device) as program:
+        x = np.random.default_rng(1).standard_normal((1, 2, 32)).astype(np.float32)
+        program(x, np.array([0]))
+        before = {name: program.state[name] for name in program.state}
+        report = program.verify(x, np.array([2]))
+
+        assert report, report.summary
+        for name, content in before.items():
+            np.testing.assert_array_equal(content, program.state[name])

@@ -20,7 +20,14 @@ EXAMPLE = torch.zeros(1, 4)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"quantize": "int4"}, "quantize='int4' is not supported by export: use one of None, 'int"),
+        ({"quantize": "int2"}, "quantize='int2' is not supported by export: use one of None, 'int"),
+        ({"quantize": "int4", "group_size": 0}, "group_size=0 is not a number of weights"),
+        ({"quantize": "int4", "group_size": 2.0}, "group_size=2.0 is not a number of weights"),
+        ({"quantize": "int8-dynamic", "group_size": True}, "group_size=True is not a number"),
+        (
+            {"quantize": "int4", "calibration": [EXAMPLE]},
+            'calibration is only used with quantize="int8"',
+        ),
         ({"partitioner": "xnnpack"}, "partitioner='xnnpack' is not supported"),
         ({"quantize": "int8"}, 'quantize="int8" needs calibration'),
         ({"calibration": [EXAMPLE]}, 'calibration is only used with quantize="int8"'),

@@ -59,7 +59,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Exported:
 
 def test_layers_that_stay_int8_name_their_operator(mixed: Exported) -> None:
     """Layers that the exporter takes in int8 are reported with the q8ta operator in the file."""
-    found = {layer.path: layer.operator for layer in mixed[0].layers if layer.int8}
+    found = {layer.path: layer.operator for layer in mixed[0].layers if layer.form == "int8"}
 
     assert {
         "stem.0": "et_vk.q8ta_conv2d.default",
@@ -131,7 +131,7 @@ def test_float_export_reports_no_layer_as_given_up(tmp_path: Path) -> None:
             progress=False,
         )
 
-    assert [False, False] == [layer.int8 for layer in report.layers]
+    assert ["float32", "float32"] == [layer.form for layer in report.layers]
     assert ["0", "2"] == [layer.path for layer in report.layers]
     assert all(layer.operator is not None for layer in report.layers)
     graph = read_program(report.path.read_bytes()).methods[0].delegates[0].graph
@@ -155,7 +155,7 @@ def test_dynamic_shapes_take_calibration_of_any_size(tmp_path: Path) -> None:
     )
 
     assert (7, 4) == tuple(report.reference(torch.zeros(7, 8)).shape)
-    assert [True] == [layer.int8 for layer in report.layers]
+    assert ["int8"] == [layer.form for layer in report.layers]
 
 
 def test_a_three_dimensional_convolution_is_left_in_float(tmp_path: Path) -> None:
@@ -173,4 +173,4 @@ def test_a_three_dimensional_convolution_is_left_in_float(tmp_path: Path) -> Non
 
     expected = report.reference(example).detach().numpy()
     assert expected.dtype == np.float32
-    assert [False] == [layer.int8 for layer in report.layers]
+    assert ["float32"] == [layer.form for layer in report.layers]

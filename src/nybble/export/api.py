@@ -5,18 +5,25 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from nybble.errors import NybbleError
-from nybble.export.checks import as_batch, check_choice, check_extra, check_path, checked_batches
+from nybble.export.checks import (
+    as_batch,
+    check_choice,
+    check_extra,
+    check_group_size,
+    check_path,
+    checked_batches,
+)
 from nybble.export.file_calls import calls_in_file
 from nybble.export.matching import match_layers
 from nybble.export.quiet import quiet
-from nybble.export.report import ExportReport, ExportWarning
+from nybble.export.report import ExportReport, ExportWarning, Form
 from nybble.export.stages import Stages
 
 if TYPE_CHECKING:
@@ -30,8 +37,9 @@ def export(  # noqa: PLR0913  (the options of one export, by keyword)
     example_inputs: Any,
     path: str | os.PathLike[str],
     *,
-    quantize: Literal["int8"] | None = None,
+    quantize: Literal["int8", "int4", "int8-dynamic"] | None = None,
     calibration: Iterable[Any] | None = None,
+    group_size: int | None = 32,
     dynamic_shapes: Any = None,
     partitioner: Literal["vulkan", "webgpu"] = "vulkan",
     progress: bool = True,
@@ -43,9 +51,14 @@ def export(  # noqa: PLR0913  (the options of one export, by keyword)
         example_inputs: a tensor, or a tuple of tensors, with the program's shapes and dtypes.
         path: the ``.pte`` file to write.
         quantize: "int8" for static post-training quantization (int8 activations per tensor,
-            int8 weights per output channel), None for float32.
+            int8 weights per output channel); "int4" for 4-bit weights in linear and embedding
+            layers, the rest in float32; "int8-dynamic" for those weights and int8 inputs of
+            linear layers, with a scale and a zero point for each row, found at run time; None for
+            float32.
         calibration: with "int8", batches like ``example_inputs`` of typical data; each is run
             once.
+        group_size: with "int4" and "int8-dynamic", how many input features (columns of an
+            embedding) of a row share a scale; None for one scale a row.
         dynamic_shapes: as for ``torch.export.export``.
         partitioner: the stock partitioner to use.
         progress: show the stages on standard error.
@@ -58,14 +71,15 @@ def export(  # noqa: PLR0913  (the options of one export, by keyword)
             cannot be captured or lowered, or ``path`` cannot be written.
 
     Warns:
-        ExportWarning: names each layer whose int8 form the exporter gave up, operators left
+        ExportWarning: names each layer whose quantized form was given up, operators left
             outside VulkanBackend, and a module found in training mode.
     """
-    check_choice("quantize", quantize, (None, "int8"))
+    check_choice("quantize", quantize, (None, "int8", "int4", "int8-dynamic"))
     check_choice("partitioner", partitioner, ("vulkan", "webgpu"))
-    if quantize is None and calibration is not None:
+    check_group_size(group_size)
+    if quantize != "int8" and calibration is not None:
         raise NybbleError('calibration is only used with quantize="int8": give both or neither.')
-    if quantize is not None and calibration is None:
+    if quantize == "int8" and calibration is None:
         raise NybbleError(
             'quantize="int8" needs calibration: an iterable of batches of typical inputs.'
         )
@@ -75,7 +89,10 @@ def export(  # noqa: PLR0913  (the options of one export, by keyword)
     batches = None
     if calibration is not None:
         batches = checked_batches(calibration, inputs, static=dynamic_shapes is None)
-    request = _Request(module, inputs, target, batches, dynamic_shapes, partitioner)
+    form: Form = quantize or "float32"
+    request = _Request(
+        module, inputs, target, form, group_size, batches, dynamic_shapes, partitioner
+    )
     with _evaluation_mode(module):
         report = _export(request, Stages(shown=progress))
     for sentence in report.warnings:
@@ -90,6 +107,8 @@ class _Request:
     module: torch.nn.Module
     inputs: tuple[torch.Tensor, ...]
     target: Path
+    form: Form
+    group_size: int | None
     batches: Iterator[tuple[torch.Tensor, ...]] | None
     dynamic_shapes: Any
     partitioner: str
@@ -97,31 +116,19 @@ class _Request:
 
 def _export(request: _Request, stages: Stages) -> ExportReport:
     with stages.stage("load the exporter"), quiet():
-        from nybble.export.layers import find_layers, layers_kept_float
+        from nybble.export.layers import find_layers
         from nybble.export.lower import PARTITIONERS, lower
-        from nybble.export.quantize import capture, quantize_int8
 
     partitioner = PARTITIONERS[request.partitioner]
-    with stages.stage("capture the module"):
-        graph = capture(request.module, request.inputs, request.dynamic_shapes)
-    kept_float = None
-    if request.batches is not None:
-        kept_float = layers_kept_float(graph)
-        with stages.stage("calibrate") as show:
-            graph = quantize_int8(
-                graph,
-                request.batches,
-                keep_float=tuple(kept_float),
-                after_batch=lambda count: show(f"calibrate, batch {count}"),
-            )
+    graph, kept_float = _quantized(request, stages)
     with stages.stage(f"lower through {partitioner.__name__}"):
         lowered = lower(graph, request.inputs, [partitioner({})], request.dynamic_shapes)
     with stages.stage(f"write and inspect {request.target.name}"):
         _write(request.target, lowered.program)
         calls = calls_in_file(lowered.program)
-        layers = match_layers(find_layers(graph, kept_float), calls)
+        layers = match_layers(find_layers(graph, request.form, kept_float), calls)
     outside = tuple(call.name for call in calls if call.outside)
-    given_up = (layer.warning for layer in layers if layer.given_up)
+    given_up = dict.fromkeys(layer.warning for layer in layers if layer.given_up)
     return ExportReport(
         path=request.target,
         size=len(lowered.program),
@@ -131,6 +138,36 @@ def _export(request: _Request, stages: Stages) -> ExportReport:
         seconds=stages.seconds,
         reference=graph,
     )
+
+
+def _quantized(request: _Request, stages: Stages) -> tuple[torch.fx.GraphModule, Mapping[str, str]]:
+    """The captured module in the form asked for, and why layers of it were kept in float32."""
+    from nybble.export.attention import use_fused_attention
+    from nybble.export.layers import layers_kept_float
+    from nybble.export.quantize import capture, quantize_int8
+    from nybble.export.quantize_int4 import modules_kept_float, quantize_int4
+
+    module, kept_float = request.module, {}
+    if request.form in {"int4", "int8-dynamic"}:
+        with stages.stage(f"quantize to {request.form}"):
+            kept_float = modules_kept_float(module, request.group_size)
+            dynamic = request.form == "int8-dynamic"
+            module = quantize_int4(
+                module, request.group_size, dynamic=dynamic, keep_float=kept_float
+            )
+    with stages.stage("capture the module"):
+        graph = capture(module, request.inputs, request.dynamic_shapes)
+        use_fused_attention(graph)
+    if request.batches is not None:
+        kept_float = layers_kept_float(graph)
+        with stages.stage("calibrate") as show:
+            graph = quantize_int8(
+                graph,
+                request.batches,
+                keep_float=tuple(kept_float),
+                after_batch=lambda count: show(f"calibrate, batch {count}"),
+            )
+    return graph, kept_float
 
 
 def _outside_warnings(outside: tuple[str, ...], total: int, partitioner: str) -> list[str]:

@@ -13,7 +13,15 @@ from nybble.errors import NybbleError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["as_batch", "check_choice", "check_extra", "check_path", "checked_batches", "first_line"]
+__all__ = [
+    "as_batch",
+    "check_choice",
+    "check_extra",
+    "check_group_size",
+    "check_path",
+    "checked_batches",
+    "first_line",
+]
 
 _PACKAGES = ("torch", "torchao", "executorch")
 
@@ -41,6 +49,16 @@ def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> None:
     if value not in allowed:
         listed = ", ".join(repr(choice) for choice in allowed)
         raise NybbleError(f"{name}={value!r} is not supported by export: use one of {listed}.")
+
+
+def check_group_size(size: object) -> None:
+    """Raise NybbleError unless ``size`` is None or a whole number from 1 on."""
+    whole = isinstance(size, int) and not isinstance(size, bool) and size >= 1
+    if size is not None and not whole:
+        raise NybbleError(
+            f"group_size={size!r} is not a number of weights: use a whole number such as 32, which "
+            "divides the input features of the layers, or None for one scale a row."
+        )
 
 
 def check_path(path: str | os.PathLike[str]) -> Path:

@@ -1,4 +1,4 @@
-"""Lists the layers of a captured graph: what may become int8, and how to know it in the file."""
+"""Lists the layers of a captured graph: their form, and how to know them in the file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from nybble.export.nodes import (
     arguments,
     inputs_of,
     is_dequantize,
+    is_int4,
     module_of,
     operation,
     parameter,
     weight_scales,
 )
-from nybble.export.refusals import INT8_FORMS, refusal_after, refusal_ahead
+from nybble.export.refusals import form_for, int4_refusal, refusal_after, refusal_ahead
+from nybble.export.report import Form
 
 __all__ = ["Layer", "find_layers", "layers_kept_float"]
 
@@ -34,7 +36,8 @@ class Layer:
 
     A call of the file is this layer if it carries the constant ``mark`` (the weight's scales, or
     the float weight) and every number of ``scales`` (those of its input and output codes).
-    ``refusal`` is the reason to report if the file holds it as float; None if float was asked for.
+    ``wanted`` is the form asked for, if there is one for ``operation``, and ``refusal`` the reason
+    to report if the file holds the layer as float; both are None if float was asked for.
     """
 
     path: str
@@ -43,12 +46,8 @@ class Layer:
     mark: NDArray[np.float32] | None
     scales: frozenset[float]
     quantized: bool
+    wanted: Form | None
     refusal: str | None
-
-    @property
-    def has_int8_form(self) -> bool:
-        """Whether VulkanBackend has an int8 operator for this operation."""
-        return self.operation in INT8_FORMS
 
 
 def layers_kept_float(graph: torch.fx.GraphModule) -> dict[str, str]:
@@ -62,29 +61,32 @@ def layers_kept_float(graph: torch.fx.GraphModule) -> dict[str, str]:
 
 
 def find_layers(
-    graph: torch.fx.GraphModule, kept_float: Mapping[str, str] | None
+    graph: torch.fx.GraphModule, asked: Form, kept_float: Mapping[str, str]
 ) -> tuple[Layer, ...]:
     """The layers with weights, and other calls that the quantizer annotated, in call order.
 
-    ``kept_float`` is what :func:`layers_kept_float` said; None when nothing was to be quantized.
+    ``kept_float`` gives the reasons of layers that were not to be quantized: by node as
+    :func:`layers_kept_float` says for int8, by module path for the 4-bit forms.
     """
     layers = []
     for node in graph.graph.nodes:
         name = operation(node)
         if name not in WEIGHTED | _ANNOTATED:
             continue
-        quantized = _is_quantized(node)
+        quantized = is_int4(node) or _is_quantized(node)
         if not (quantized or name in WEIGHTED):
             continue
-        refusal = None
-        if kept_float is not None:
-            refusal = kept_float.get(node.name) or refusal_after(node, graph)
         path, kind = module_of(node)
+        wanted, refusal = None, None
+        if asked != "float32":
+            wanted = form_for(name, asked)
+            after = refusal_after(node, graph) if asked == "int8" else int4_refusal(node)
+            refusal = kept_float.get(node.name if asked == "int8" else path, after)
         if name not in WEIGHTED:
             path, kind = f"{path}.{node.name}".lstrip("."), name
-        scales = activation_scales(node)
-        mark = _mark(node, graph)
-        layers.append(Layer(path or node.name, kind, name, mark, scales, quantized, refusal))
+        scales, mark = activation_scales(node), _mark(node, graph)
+        path = path or node.name
+        layers.append(Layer(path, kind, name, mark, scales, quantized, wanted, refusal))
     return tuple(layers)
 
 

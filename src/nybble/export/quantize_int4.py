@@ -19,7 +19,7 @@ from nybble.export.quiet import quiet
 
 __all__ = ["modules_kept_float", "quantize_int4"]
 
-# What the exporter's own checks and paddings ask for; see refusals in modules_kept_float.
+# What the exporter's patterns ask for, and what its padding of scales can stand.
 _FEATURE_MULTIPLE = 4
 _EMBEDDING_MULTIPLE = 32
 
@@ -74,6 +74,8 @@ def _weighted(module: nn.Module) -> Iterator[tuple[str, nn.Linear | nn.Embedding
 
 
 def _refusal(layer: nn.Linear | nn.Embedding, group_size: int | None) -> str | None:
+    if isinstance(layer, nn.modules.linear.NonDynamicallyQuantizableLinear):
+        return "MultiheadAttention reads its weight without calling it"
     rows, columns = layer.weight.shape
     if layer.weight.dtype != torch.float32:
         return f"its weight has dtype {layer.weight.dtype}, and float32 is expected"

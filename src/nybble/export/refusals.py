@@ -1,4 +1,4 @@
-"""Why a layer is not int8 in the file: the rules of the stock exporter, as sentences."""
+"""Why a layer is not quantized in the file: the rules of the stock exporter, as sentences."""
 
 from __future__ import annotations
 
@@ -6,20 +6,45 @@ from typing import Any
 
 import torch
 
-from nybble.export.nodes import WEIGHTED, arguments, is_dequantize, operation, parameter
+from nybble.export.nodes import (
+    WEIGHTED,
+    arguments,
+    is_dequantize,
+    is_int4,
+    operation,
+    parameter,
+)
+from nybble.export.report import Form
 
-__all__ = ["INT8_FORMS", "refusal_after", "refusal_ahead"]
+__all__ = ["form_for", "int4_refusal", "refusal_after", "refusal_ahead"]
 
-# Operations that some int8 operator of VulkanBackend computes.
-INT8_FORMS = WEIGHTED | {"add"}
+_INT8_WEIGHTED = WEIGHTED - {"embedding"}
+_INT8_FORMS = _INT8_WEIGHTED | {"add"}
 
 _TWO_DIMENSIONAL = {"conv2d", "conv_transpose2d"}
+
+
+def form_for(name: str, asked: Form) -> Form | None:
+    """The form that VulkanBackend has for operation ``name`` when ``asked`` was asked for."""
+    if asked == "int8":
+        return asked if name in _INT8_FORMS else None
+    return {"linear": asked, "embedding": "int4"}.get(name)
+
+
+def int4_refusal(node: torch.fx.Node) -> str:
+    """Why a layer that no rule kept in float32 is not in 4-bit form."""
+    name = operation(node)
+    if form_for(name, "int4") is None:
+        return f"VulkanBackend has no 4-bit form of {name}"
+    if not is_int4(node):
+        return "only Linear and Embedding modules that the module itself calls are quantized"
+    return "the exporter's 4-bit pattern did not match"
 
 
 def refusal_ahead(node: torch.fx.Node, graph: torch.fx.GraphModule) -> str | None:
     """Why a layer must not be quantized at all: the exporter would stop at its int8 form."""
     name = operation(node)
-    if name in WEIGHTED and _repeats_a_weight(node):
+    if name in _INT8_WEIGHTED and _repeats_a_weight(node):
         return "it shares its weight with a layer before it, and only one of them can be quantized"
     if "conv" not in name:
         return None
@@ -41,7 +66,7 @@ def refusal_ahead(node: torch.fx.Node, graph: torch.fx.GraphModule) -> str | Non
 def refusal_after(node: torch.fx.Node, graph: torch.fx.GraphModule) -> str:
     """Why the exporter left ``node`` of a converted graph in float32."""
     name, given = operation(node), arguments(node)
-    if name not in INT8_FORMS:
+    if name not in _INT8_FORMS:
         return f"VulkanBackend has no int8 form of {name}"
     weight = parameter(given.get("weight"), graph)
     reason = None

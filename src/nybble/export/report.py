@@ -83,7 +83,8 @@ class ExportReport:
         return table
 
     def __str__(self) -> str:
-        counts = Counter(layer.form for layer in self.layers)
         total = len(self.layers)
-        listed = ", ".join(f"{count} of {total} layers in {form}" for form, count in counts.items())
-        return ", ".join(filter(None, (f"{self.path}: {self.size:,} bytes", listed)))
+        counts = Counter(layer.form for layer in self.layers if layer.form != "float32")
+        listed = [f"{count} of {total} layers in {form}" for form, count in counts.items()]
+        size = f"{self.path}: {self.size:,} bytes"
+        return ", ".join((size, *(listed or [f"0 of {total} layers quantized"])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -238,3 +239,44 @@ class TestTorch:
         ):
             with pytest.raises(nybble.ContractError, match="input_0: "):
                 program(given)
+
+
+@pytest.mark.skipif(not Path("/dev/null").is_char_device(), reason="no such device here")
+def test_a_device_is_not_read_as_a_program() -> None:
+    """Some devices never end: none is read, and the error names it."""
+    with pytest.raises(nybble.NybbleError, match="the device '/dev/null'"):
+        nybble.load("/dev/null", device="host")
+
+
+def test_calls_from_several_threads_do_not_mix(program: Any) -> None:
+    """Each caller gets the answer to its own input: calls of one method wait for each other."""
+    rng = np.random.default_rng(4)
+    inputs = [rng.normal(size=(1, 3, 12, 12)).astype(np.float32) for _ in range(8)]
+    expected = [program(x) for x in inputs] * 10
+    with ThreadPoolExecutor(8) as pool:
+        received = list(pool.map(program, inputs * 10))
+    assert [True] * 80 == [np.array_equal(e, r) for e, r in zip(expected, received, strict=True)]
+
+
+@pytest.mark.parametrize("kind", [bytearray, lambda data: memoryview(bytearray(data))])
+def test_a_buffer_that_changes_after_loading_changes_nothing(kind: Any, answer: Any) -> None:
+    """A program keeps no view of memory that its caller may write."""
+    x, y = answer
+    data = kind((FIXTURES / "small_cnn.pte").read_bytes())
+    with nybble.load(data, device="host") as loaded:
+        data[:] = bytes(len(data))
+        np.testing.assert_array_equal(y, loaded(x))
+
+
+@pytest.mark.parametrize("repeats", [0, -1])
+def test_a_profile_needs_a_run(program: Any, answer: Any, repeats: int) -> None:
+    """There is no median of no runs."""
+    with pytest.raises(nybble.ContractError, match="repeats"):
+        program.profile(answer[0], repeats=repeats)
+
+
+@pytest.mark.parametrize("name", [None, 3])
+def test_a_device_is_named_by_a_string(name: Any) -> None:
+    """Anything else is an error that lists the devices."""
+    with pytest.raises(nybble.DeviceError, match=f"unknown device {name}.*host"):
+        nybble.load(FIXTURES / "small_cnn.pte", device=name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -203,6 +204,8 @@ class Method:
         """Name, element type and shape of each input."""
         self._states = states
         self._build = build
+        # Inputs and intermediate values lie in buffers that every call of the method uses.
+        self._lock = threading.RLock()
         self._take(graph)
         self._tell_host_calls(on_unsupported)
         self._executable: Executable | None = device.prepare(self.plan, states)
@@ -240,7 +243,7 @@ class Method:
         return self.graph.output_specs
 
     def __call__(self, *inputs: Any) -> Any:
-        """Run the method.
+        """Run the method. Calls from several threads wait for each other.
 
         Args:
             inputs: numpy arrays, torch tensors or anything with DLPack, as :attr:`inputs` says.
@@ -252,9 +255,10 @@ class Method:
             ContractError: wrong count, type or shape of the inputs.
             DeviceError: the device failed; :class:`DeviceLostError` when it went away.
         """
-        arrays = self.arrays(inputs)
-        results = self.executable.run(arrays)
-        return to_caller(results, self.outputs, inputs)
+        with self._lock:
+            arrays = self.arrays(inputs)
+            results = self.executable.run(arrays)
+            return to_caller(results, self.outputs, inputs)
 
     def arrays(self, inputs: Sequence[Any]) -> list[Array]:
         """Inputs checked and converted to the graph's types; the method is planned for them."""
@@ -283,22 +287,31 @@ class Method:
 
         Integer results must be equal; float results within the element type's tolerance.
         """
-        arrays = self.arrays(inputs)
-        return verify_method(self.device, self.source, self.graph, arrays)
+        with self._lock:
+            arrays = self.arrays(inputs)
+            return verify_method(self.device, self.source, self.graph, arrays)
 
     def profile(self, *inputs: Any, repeats: int = 5) -> Profile:
-        """Time of each dispatch beside the bytes and operations it had to move."""
-        arrays = self.arrays(inputs)
-        return profile_method(self.device, self.executable, arrays, repeats)
+        """Time of each dispatch beside the bytes and operations it had to move.
+
+        Raises:
+            ContractError: wrong inputs, or fewer than one of ``repeats``.
+        """
+        if repeats < 1:
+            raise ContractError(f"repeats: expected at least 1 run, received {repeats}")
+        with self._lock:
+            arrays = self.arrays(inputs)
+            return profile_method(self.device, self.executable, arrays, repeats)
 
     def __str__(self) -> str:
         return format_graph(self.graph)
 
     def close(self) -> None:
         """Free what the device holds for this method."""
-        if self._executable is not None:
-            self._executable.close()
-            self._executable = None
+        with self._lock:
+            if self._executable is not None:
+                self._executable.close()
+                self._executable = None
 
     def _tell_host_calls(self, on_unsupported: OnUnsupported) -> None:
         if not self.device.capabilities.kernels or not self.plan.host_calls:
@@ -330,7 +343,8 @@ class Method:
 
 def _read(source: Source) -> bytes | bytearray | memoryview:
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return source
+        # Constants are views of the data, so memory that its owner may write is copied.
+        return source if memoryview(source).readonly else bytes(source)
     if isinstance(source, (str, os.PathLike)):
         if Path(source).is_char_device():
             raise ContractError(f"expected a file, received the device {os.fspath(source)!r}")

@@ -74,6 +74,15 @@ def test_pickled_objects_are_never_loaded(tmp_path: Path) -> None:
         read_inputs([tmp_path / "objects.npy"], (X,))
 
 
+def test_a_header_that_is_no_python_literal_is_refused(tmp_path: Path) -> None:
+    """numpy tokenizes a damaged header, and raises the tokenizer's own error."""
+    path = tmp_path / "header.npy"
+    np.save(path, np.zeros((3, 5), np.float32))
+    path.write_bytes(path.read_bytes().replace(b"(3, 5)", b"((3,5)"))
+    with pytest.raises(NybbleError, match="header"):
+        read_inputs([path], (X,))
+
+
 @pytest.mark.parametrize("suffix", [".npy", ".npz"])
 def test_an_absent_file_is_said_to_be_absent(tmp_path: Path, suffix: str) -> None:
     """A missing input is told from a damaged one."""

@@ -83,8 +83,9 @@ def test_refused_shader_names_the_call(device: Device, sketch: Any) -> None:
     device.prepare(plan).close()
 
 
-def test_invalid_dispatch_is_an_error_in_the_first_run(device: Device, sketch: Any) -> None:
+def test_invalid_dispatch_is_an_error_in_the_first_run(adapter: str, sketch: Any) -> None:
     """The first run goes through the validating API: a grid that no device takes is caught."""
+    device = open_device(adapter)
     plan = make_plan(
         sketch.graph(sketch.call("aten.neg.default", x=sketch.input("float32", 64))),
         device.capabilities,
@@ -99,9 +100,10 @@ def test_invalid_dispatch_is_an_error_in_the_first_run(device: Device, sketch: A
 
 
 def test_buffer_beyond_the_limit_is_never_asked_for(
-    device: Any, sketch: Any, monkeypatch: pytest.MonkeyPatch
+    adapter: str, sketch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A plan whose buffer the device cannot hold is refused before anything is allocated."""
+    device: Any = open_device(adapter)
     plan = make_plan(
         sketch.graph(sketch.call("aten.neg.default", x=sketch.input("float32", 64))),
         device.capabilities,

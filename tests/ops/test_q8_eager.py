@@ -120,3 +120,16 @@ def test_relu_codes_are_the_exporters(scale: float) -> None:
 def test_pixel_shuffle_codes_are_the_exporters() -> None:
     """et_vk.q8ta_pixel_shuffle with another scale and zero point."""
     agree("q8ta_pixel_shuffle", [codes(2, 18, 5, 3), 0.031, 5, float(np.float32(1 / 0.04)), 9, 3])
+
+
+@pytest.mark.parametrize("scale", [0.1, 1 / 255, 0.08486247607553321])
+def test_a_scale_that_is_no_float32_keeps_its_double_for_the_reciprocal(scale: float) -> None:
+    """Codes of values beside rounding ties, where rounding the scale first gives the other code."""
+    x = ((np.arange(-400, 400) + 0.5) * scale).astype(np.float32)
+    expected = torch.ops.quantized_decomposed.quantize_per_tensor.default(
+        torch.from_numpy(x), scale, 3, -128, 127, torch.int8
+    )
+    ours = REGISTRY["quantized_decomposed.quantize_per_tensor.default"].reference(
+        x, scale, 3, -128, 127
+    )
+    assert np.array_equal(expected.numpy(), ours)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ Array = NDArray[np.generic]
 # What numpy and zipfile raise for files that are damaged, encrypted, huge, or of another kind.
 _UNREADABLE = (
     *(OSError, ValueError, EOFError, MemoryError, OverflowError, RuntimeError),
-    *(SyntaxError, zipfile.BadZipFile, zlib.error),
+    *(SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
 # Indices into a table are the usual integer inputs: small ones fall inside most tables.
 _RANDOM_INTEGERS = 8

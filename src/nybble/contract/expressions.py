@@ -19,10 +19,15 @@ import numpy as np
 from .strides import (
     broadcast_axes,
     expanded_axes,
+    flipped_axes,
+    flipped_offset,
+    gathered_axes,
     kept_axes,
     permuted_axes,
     reduced_axes,
+    repeated_axes,
     sliced_axes,
+    unfolded_axes,
 )
 
 __all__ = ["FUNCTIONS", "Expression"]
@@ -42,7 +47,7 @@ def _numel(shape: Sequence[int]) -> int:
 
 def _reciprocal(scale: float) -> float:
     """``inv(s)`` of the operators' contract: taken in double, then rounded once to float32."""
-    return float(np.float32(1.0 / float(np.float32(scale))))
+    return float(np.float32(1.0 / scale))
 
 
 def _conv_out(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
@@ -80,6 +85,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "kept_axes": kept_axes,
     "reduced_axes": reduced_axes,
     "sliced_axes": sliced_axes,
+    "gathered_axes": gathered_axes,
+    "flipped_axes": flipped_axes,
+    "flipped_offset": flipped_offset,
+    "repeated_axes": repeated_axes,
+    "unfolded_axes": unfolded_axes,
     "min": min,
     "max": max,
     "abs": abs,

@@ -49,7 +49,7 @@ def open_device(name: str = "auto") -> Device:
         return NullDevice()
     if name == "auto":
         return _automatic()
-    kind = name.split(":", maxsplit=1)[0]
+    kind = name.split(":", maxsplit=1)[0] if isinstance(name, str) else None
     if kind in ("webgpu", "dawn"):
         from .webgpu import find_adapter
 

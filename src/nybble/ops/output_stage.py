@@ -6,12 +6,13 @@ import numpy as np
 
 from nybble.contract.annotations import Array
 from nybble.contract.kernel import f32, i32
+from nybble.contract.layouts import constant_layout
 from nybble.contract.operator import Rule, rule
 
-from .arithmetic import quantize, scale_rule, zero_point_rule
+from .arithmetic import flush_subnormals, quantize, scale_rule, zero_point_rule
 
 __all__ = [
-    "FLOAT_CONSTANTS", "INPUT_PARAMS", "LONGEST_SUM", "STAGE_CONSTANTS", "STAGE_PARAMS",
+    "FLOAT_CONSTANTS", "FLUSHED", "INPUT_PARAMS", "LONGEST_SUM", "STAGE_CONSTANTS", "STAGE_PARAMS",
     "code_rules", "output_codes", "output_values", "vector_rules",
 ]  # fmt: skip
 
@@ -38,6 +39,10 @@ STAGE_CONSTANTS: dict[str, int | float | bool | str] = {
 
 FLOAT_CONSTANTS: dict[str, int | float | bool | str] = {"QUANTIZED": False}
 """The constants that go with :data:`INPUT_PARAMS`."""
+
+
+FLUSHED = constant_layout("flushed", lambda scales, names: flush_subnormals(scales))
+"""Weight scales with subnormals taken as zero, as some GPUs would and others would not."""
 
 
 def code_rules() -> tuple[Rule, ...]:
@@ -73,7 +78,7 @@ def output_values(
     """
     shape = [1] * sums.ndim
     channels = shape[axis] = sums.shape[axis]
-    scales = weight_scales[:channels].astype(np.float32).reshape(shape)
+    scales = flush_subnormals(weight_scales[:channels].astype(np.float32)).reshape(shape)
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         values = sums.astype(np.int32).astype(np.float32) * np.float32(scale_in) * scales
         if bias is not None:

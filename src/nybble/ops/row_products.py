@@ -15,7 +15,7 @@ import numpy as np
 from nybble.contract import CHANNELS4, Kernel, Layout, constant_layout, u32
 from nybble.contract.annotations import Array
 
-from .output_stage import FLOAT_CONSTANTS, INPUT_PARAMS, STAGE_CONSTANTS, STAGE_PARAMS
+from .output_stage import FLUSHED, FLOAT_CONSTANTS, INPUT_PARAMS, STAGE_CONSTANTS, STAGE_PARAMS
 
 __all__ = ["RowProduct", "row_kernels"]
 
@@ -230,7 +230,7 @@ def _kernel(
         grid=(grid,),
         params={**{key: u32(value) for key, value in fields.items()}, **stage},
         constants={"WIDE": wide, **constants, **product.constants, **fixed},
-        layouts={"x": CHANNELS4, "weight": weight, **results},
+        layouts={"x": CHANNELS4, "weight": weight, "weight_scales": FLUSHED, **results},
         vectors={"weight_scales": 4, "bias": 4, **{k: v for k, v in widths.items() if v > 1}},
         unused=frozenset({"weight_sums"}),
         when=" and ".join(f"({text})" for text in conditions),

@@ -100,7 +100,8 @@ def _ties() -> list[Case]:
             "x": x, "weight": np.array([[1, 0, 0, 0]] * 4, np.int8), "weight_scales": scales,
             "kernel": (1, 1), "stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "groups": 1,
         }  # fmt: skip
-        cases.append(Case(f"{_PREFIX}_pw.default", arguments, ("weight",), label))
+        constants = ("weight", "weight_scales")
+        cases.append(Case(f"{_PREFIX}_pw.default", arguments, constants, label))
     return cases
 
 
@@ -140,6 +141,17 @@ POINTWISE = [
     _case("_pw", (0, 8, 3, 5), 8, 1, label="no-image"),
 ]
 PLAIN = [
+    _case(
+        "",
+        (1, 4, 3, 3),
+        4,
+        3,
+        weight_scales=np.full(4, 1e-40, np.float32),
+        scale_in=2.0**100,
+        scale_out=2.0**-31,
+        bias=None,
+        label="subnormal-scales",
+    ),
     _case("", (1, 1, 3, 3), 1, 3),
     _case("", (1, 3, 11, 7), 5, 3, padding=1),
     _case("", (2, 3, 11, 13), 8, 3, stride=2, padding=1, activation="relu"),

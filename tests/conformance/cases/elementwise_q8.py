@@ -74,6 +74,7 @@ _ADD_CHANGES: dict[str, dict[str, Any]] = {
     "contraction": {"scale_a": 0.1, "scale_b": 0.3, "scale_out": 0.05, "alpha": 1.7},
     "negative": {"alpha": -1.0, "zero_point_out": 127},
     "none": {"alpha": 0},
+    "subnormal": {"alpha": 1e-39, "scale_b": 1e9, "scale_out": 2.0**-100},
     "extreme": {"zero_point_a": -128, "zero_point_b": 127, "zero_point_out": -128},
     "saturating": {"scale_a": 1e9, "scale_out": 1e-9},
     "vanishing": {"scale_a": 1e-9, "scale_b": 1e-9, "scale_out": 1e9},

@@ -9,7 +9,7 @@ import numpy as np
 
 from nybble.contract import CHANNELS4, Kernel, Layout, constant_layout, u32
 from nybble.contract.annotations import Array
-from nybble.ops.output_stage import STAGE_CONSTANTS, STAGE_PARAMS
+from nybble.ops.output_stage import FLUSHED, STAGE_CONSTANTS, STAGE_PARAMS
 from nybble.ops.row_products import RowProduct, row_kernels
 from nybble.ops.weight_words import quads_with_sums
 
@@ -69,7 +69,7 @@ def _direct(weight: Layout, transposed: bool) -> Kernel:
             "ONE_GROUP": "groups == 1 or oc // groups % 4 == 0",
             **STAGE_CONSTANTS,
         },
-        layouts={"x": CHANNELS4, "weight": weight, "out": CHANNELS4},
+        layouts={"weight_scales": FLUSHED, "x": CHANNELS4, "weight": weight, "out": CHANNELS4},
         vectors={"weight": 4, "weight_scales": 4, "bias": 4},
         unused=frozenset({"weight_sums"}),
     )
@@ -93,7 +93,7 @@ def _depthwise(pixels_x: int, pixels_y: int, when: str) -> Kernel:
             **_GEOMETRY,
             **STAGE_CONSTANTS,
         },
-        layouts=dict.fromkeys(("x", "weight", "out"), CHANNELS4),
+        layouts={"weight_scales": FLUSHED, **dict.fromkeys(("x", "weight", "out"), CHANNELS4)},
         vectors={"weight_scales": 4, "bias": 4},
         unused=frozenset({"weight_sums"}),
         when=f"kernel[0] * kernel[1] <= 25 and {when}",

@@ -7,6 +7,7 @@ from nybble.contract.strides import broadcast_shape
 from nybble.ops.arithmetic import (
     codes_of,
     dequantize,
+    flush_subnormals,
     quantize,
     scale_rule,
     zero_point_rule,
@@ -34,7 +35,7 @@ _ADD_PARAMS = {
     "zero_point_a": i32("zero_point_a"),
     "scale_b": f32("scale_b"),
     "zero_point_b": i32("zero_point_b"),
-    "alpha": f32("alpha"),
+    "alpha": f32("alpha if abs(alpha) >= 2.0**-126 else 0.0"),
     "inverse": f32("reciprocal(scale_out)"),
     **_RESULT_PARAMS,
 }
@@ -109,7 +110,8 @@ def q8ta_add(
     A NaN gives ``zero_point_out``; infinities saturate.
     """
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-        product = dequantize(b, scale_b, zero_point_b) * np.float32(alpha)
+        factor = flush_subnormals(np.float32(alpha))
+        product = dequantize(b, scale_b, zero_point_b) * factor
         values = dequantize(a, scale_a, zero_point_a) + product
     return quantize(values, scale_out, zero_point_out, code_min, code_max)
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from nybble.contract import CHANNELS4, Kernel, constant_layout, u32
-from nybble.ops.output_stage import FLOAT_CONSTANTS, INPUT_PARAMS, STAGE_CONSTANTS, STAGE_PARAMS
+from nybble.ops.output_stage import (
+    FLUSHED,
+    FLOAT_CONSTANTS,
+    INPUT_PARAMS,
+    STAGE_CONSTANTS,
+    STAGE_PARAMS,
+)
 from nybble.ops.row_products import RowProduct, row_kernels
 from nybble.ops.weight_words import quads_with_sums
 
@@ -36,7 +42,12 @@ def _rows(stage: dict[str, Any], constants: dict[str, Any]) -> Kernel:
             **stage,
         },
         constants={"THREADS": 64, **constants},
-        layouts={"x": CHANNELS4, "weight": _QUADS, **({"out": CHANNELS4} if codes else {})},
+        layouts={
+            "x": CHANNELS4,
+            "weight": _QUADS,
+            "weight_scales": FLUSHED,
+            **({"out": CHANNELS4} if codes else {}),
+        },
         vectors=_VECTORS,
         unused=_UNUSED,
         when=f"not ({_PLAIN})",
@@ -57,7 +68,7 @@ def _flat(stage: dict[str, Any], constants: dict[str, Any]) -> Kernel:
             **stage,
         },
         constants={"THREADS": 64, **constants},
-        layouts={"weight": _QUADS},
+        layouts={"weight": _QUADS, "weight_scales": FLUSHED},
         unused=_UNUSED,
     )
 

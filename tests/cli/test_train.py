@@ -1,0 +1,140 @@
+"""The command that fine-tunes a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nybble
+from nybble.cli.curve import draw_curve
+from nybble.training import Trainer
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> tuple[Path, Path]:
+    """Inputs and labels that a linear rule relates, 77 rows: no whole number of batches."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((77, 64)).astype(np.float32)
+    labels = (x @ rng.standard_normal((64, 10))).argmax(1)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", labels)
+    return tmp_path / "x.npy", tmp_path / "y.npy"
+
+
+def accuracy(line: str) -> float:
+    """The percentage at the end of a line."""
+    return float(line.rsplit("accuracy ", 1)[1].rstrip("%\n"))
+
+
+def test_training_wins_accuracy_and_writes_the_program(
+    command: Command, fixtures: Path, data: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Before, a curve, after, and a file that does as well as was said."""
+    out = tmp_path / "tuned.pte"
+    ended = command(
+        "train", fixtures / "q4_mlp_batch8.pte", "--data", *data, "--out", out, "--epochs", "12",
+        "--lr", "0.01", "--device", "host", "--checkpoint", tmp_path / "run",
+    )  # fmt: skip
+    assert 0 == ended.status, ended.err
+    lines = ended.out.splitlines()
+    assert lines[0].startswith("before  loss")
+    assert lines[-1].startswith("after   loss")
+    assert accuracy(lines[-1]) > accuracy(lines[0]) + 30
+    assert "108 steps" in ended.out
+    x, labels = (np.load(path) for path in data)
+    program = nybble.load(out, device="host")
+    right = sum(
+        int((np.asarray(program(x[i : i + 8])).argmax(1) == labels[i : i + 8]).sum())
+        for i in range(0, 72, 8)
+    )
+    assert right / 72 == pytest.approx(accuracy(lines[-1]) / 100, abs=0.07)
+    assert 108 == Trainer.resume(tmp_path / "run", device="host").steps
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--trainable", "*.conv*"), "matches none of the 4-bit linear layers"),
+        (("--out", "nowhere/tuned.pte"), "The folder nowhere"),
+        (("--data", "x.npy", "x.npy"), "labels: expected shape"),
+        (("--lr", "inf"), "expected lr >= 0"),
+    ],
+)
+def test_mistakes_are_sentences(
+    command: Command, fixtures: Path, data: tuple[Path, Path], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], sentence: str,
+) -> None:  # fmt: skip
+    """A mistake is told in a sentence, and no file is written."""
+    monkeypatch.chdir(tmp_path)
+    ended = command(
+        "train", fixtures / "q4_mlp_batch8.pte", "--data", *data, "--out", "tuned.pte",
+        "--device", "host", *arguments,
+    )  # fmt: skip
+    assert 1 == ended.status
+    assert sentence in ended.err.replace("\n", " ")
+    assert not (tmp_path / "tuned.pte").exists()
+
+
+def test_rows_that_do_not_pair_are_refused(
+    command: Command, fixtures: Path, data: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Inputs and labels of different lengths."""
+    np.save(tmp_path / "short.npy", np.zeros(5, np.int32))
+    ended = command(
+        "train", fixtures / "q4_mlp_batch8.pte", "--data", data[0], tmp_path / "short.npy",
+        "--out", tmp_path / "tuned.pte", "--device", "host",
+    )  # fmt: skip
+    assert 1 == ended.status
+    assert "they need as many rows" in ended.err
+
+
+def test_too_few_rows_for_a_batch_are_refused(
+    command: Command, fixtures: Path, tmp_path: Path
+) -> None:
+    """Five rows are no batch of eight."""
+    np.save(tmp_path / "x.npy", np.zeros((5, 64), np.float32))
+    np.save(tmp_path / "y.npy", np.zeros(5, np.int32))
+    ended = command(
+        "train", fixtures / "q4_mlp_batch8.pte", "--data", tmp_path / "x.npy", tmp_path / "y.npy",
+        "--out", tmp_path / "tuned.pte", "--device", "host",
+    )  # fmt: skip
+    assert 1 == ended.status
+    assert "takes batches of 8, received 5 rows" in ended.err
+
+
+def test_plot_is_drawn_or_refused_before_training(
+    command: Command, fixtures: Path, data: tuple[Path, Path], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Without matplotlib the command says so at once."""
+    monkeypatch.setattr("nybble.cli.curve.find_spec", lambda name: None)
+    ended = command(
+        "train", fixtures / "q4_mlp_batch8.pte", "--data", *data, "--out", tmp_path / "tuned.pte",
+        "--device", "host", "--plot", tmp_path / "loss.png",
+    )  # fmt: skip
+    assert 1 == ended.status
+    assert "pip install matplotlib" in ended.err
+    assert not (tmp_path / "tuned.pte").exists()
+
+
+def test_curve_shows_the_fall() -> None:
+    """Bars fall with the values, the labels are the highest and the lowest row's."""
+    text = draw_curve([4.0, 3.0, 2.0, 1.0], height=4)
+    assert [
+        "   4.0000 │█",
+        "          │██",
+        "          │███",
+        "   1.0000 │████",
+        "          └──── 4 steps",
+    ] == text.splitlines()
+
+
+def test_curve_of_nothing_finite_is_empty() -> None:
+    """NaN draws nothing."""
+    assert "" == draw_curve([float("nan")])

@@ -250,7 +250,7 @@ class _Binder:
             if self.operator.shape is None:
                 raise ValueError(f"{self.operator.name}: result '{name}' has no shape rule")
             arguments = {a.name: self.names.get(a.name) for a in self.operator.arguments}
-            return tuple(self.evaluate(lambda names: self.operator.shape(**arguments)))  # type: ignore[misc]
+            return tuple(self.evaluate(lambda names: self.operator.shape(**arguments)))
         shape: list[int] = []
         for token in spec.axes.split():
             if token.startswith("*"):
@@ -264,9 +264,13 @@ class _Binder:
             return DTYPES[spec.dtypes[0]]
         if self.values.get("out_dtype") is not None:
             return DTYPES[self.values["out_dtype"]]
-        first = self.tensor_values()[0][1]
-        dtype: DType = first.dtype
-        return dtype
+        # That of the first argument declared alike: not of a condition, nor of indices.
+        present = self.tensor_values()
+        alike = [v for n, v in present if self.operator.argument(n).type.dtypes == spec.dtypes]
+        for value in (*alike, *(v for _, v in present)):
+            dtype: DType = value.dtype
+            return dtype
+        return DTYPES[spec.dtypes[0]]
 
     def tensor_values(self) -> list[tuple[str, Any]]:
         return [

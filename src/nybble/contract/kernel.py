@@ -12,7 +12,9 @@ from .layouts import Layout
 
 __all__ = ["DEVICE_FACTS", "Alias", "Kernel", "Param", "f32", "i32", "u32"]
 
-DEVICE_FACTS = ("software", "max_binding_words", "max_threads", "max_workgroup_bytes")
+DEVICE_FACTS = (
+    "software", "max_binding_words", "max_threads", "max_workgroup_bytes", "matrix_units",
+)  # fmt: skip
 """Names of a device that a kernel's ``when`` may read, beside axes, attributes and constants."""
 
 

@@ -10,8 +10,9 @@ import math
 from collections.abc import Iterable, Sequence
 
 __all__ = [
-    "broadcast_axes", "broadcast_shape", "expanded_axes", "kept_axes", "permuted_axes",
-    "reduced_axes", "sliced_axes",
+    "broadcast_axes", "broadcast_shape", "expanded_axes", "flipped_axes", "flipped_offset",
+    "gathered_axes", "kept_axes", "permuted_axes", "reduced_axes", "repeated_axes",
+    "sliced_axes", "unfolded_axes",
 ]  # fmt: skip
 
 Axis = tuple[int, ...]
@@ -79,6 +80,57 @@ def sliced_axes(shape: Sequence[int], dim: int, step: int, out: Sequence[int]) -
     strides = row_major(shape)
     strides[dim] *= step
     return merged(zip(out, strides, strict=True))
+
+
+def gathered_axes(shape: Sequence[int], dim: int, index: Sequence[int]) -> tuple[Axis, ...]:
+    """The axes of indices along ``dim``, with the input's strides but 0 along that axis.
+
+    ValueError where another axis of the indices is longer than the input's.
+    """
+    shape, index = (tuple(s) or (1,) for s in (shape, index))
+    at = dim % len(shape)
+    if len(shape) != len(index) or any(
+        i > s for k, (s, i) in enumerate(zip(shape, index, strict=True)) if k != at
+    ):
+        raise ValueError(f"indices {list(index)} do not fit {list(shape)} along axis {dim}")
+    strides = row_major(shape)
+    strides[at] = 0
+    return merged(zip(index, strides, strict=True))
+
+
+def flipped_axes(shape: Sequence[int], dims: Sequence[int]) -> tuple[Axis, ...]:
+    """The axes of a tensor walked backwards along ``dims``: strides there are negative."""
+    gone = {d % max(1, len(shape)) for d in dims}
+    strides = [-s if i in gone else s for i, s in enumerate(row_major(shape))]
+    return merged(zip(shape, strides, strict=True))
+
+
+def flipped_offset(shape: Sequence[int], dims: Sequence[int]) -> int:
+    """The offset of the first element of a flipped tensor."""
+    gone = {d % max(1, len(shape)) for d in dims}
+    return sum(
+        (max(1, n) - 1) * s
+        for i, (n, s) in enumerate(zip(shape, row_major(shape), strict=True))
+        if i in gone
+    )
+
+
+def repeated_axes(shape: Sequence[int], repeats: Sequence[int]) -> tuple[Axis, ...]:
+    """The axes of a tensor repeated along each axis, with the input's strides."""
+    whole = (1,) * (len(repeats) - len(shape)) + tuple(shape)
+    pairs = zip(repeats, whole, row_major(whole), strict=True)
+    return merged(axis for count, size, stride in pairs for axis in ((count, 0), (size, stride)))
+
+
+def unfolded_axes(shape: Sequence[int], dim: int, size: int, step: int) -> tuple[Axis, ...]:
+    """The axes of windows of ``size`` along ``dim``, one every ``step``; the window is last."""
+    strides = row_major(shape)
+    if not shape:
+        return merged([(size, 1)])
+    at = dim % len(shape)
+    sizes = [(n - size) // step + 1 if i == at else n for i, n in enumerate(shape)]
+    walked = [s * step if i == at else s for i, s in enumerate(strides)]
+    return merged(zip((*sizes, size), (*walked, strides[at]), strict=True))
 
 
 def kept_axes(shape: Sequence[int], dims: Sequence[int]) -> tuple[Axis, ...]:

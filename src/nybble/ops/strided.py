@@ -18,10 +18,10 @@ def axis_params(
     """Fields ``SIZE_0..`` and, for each operand, ``STRIDE_0..`` for the axes that ``axes`` names.
 
     ``axes`` is a derived axis tuple, innermost first; fields beyond its length are 0, and a
-    kernel specialized for ``len(axes)`` does not read them.
+    kernel specialized for ``len(axes)`` does not read them. Negative strides wrap as u32 do.
     """
     return {
-        f"{name}_{i}": u32(f"{axes}[{i}][{column}] if len({axes}) > {i} else 0")
+        f"{name}_{i}": u32(f"{axes}[{i}][{column}] % 2**32 if len({axes}) > {i} else 0")
         for column, name in enumerate((size, *strides))
         for i in range(most)
     }

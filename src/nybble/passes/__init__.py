@@ -8,7 +8,6 @@ from nybble.graph import Graph, verify_graph
 
 from .drop_dead_calls import drop_dead_calls
 from .drop_identities import drop_identities
-from .expand_fused_ce import expand_fused_ce
 from .fold_activation import fold_activation
 from .fold_constants import fold_constants
 from .fold_prepack import fold_prepack
@@ -22,7 +21,6 @@ PIPELINE: tuple[Pass, ...] = (
     fold_prepack,
     fold_constants,
     drop_identities,
-    expand_fused_ce,
     fold_activation,
     fuse_code_range,
     drop_dead_calls,

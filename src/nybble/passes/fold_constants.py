@@ -1,20 +1,26 @@
 """Computes at load what depends on constants alone.
 
 does            runs the reference of calls whose tensors are all constants; where a pattern of the
-                exporter did not match, it leaves such dequantized weights
+                exporter did not match, it leaves such dequantized weights; and of calls that read
+                no element at all (full, arange, full_like: only a shape)
 needs           fold_prepack
-does not handle results larger than LARGEST bytes, which stay calls on the device
+does not handle results larger than LARGEST bytes, of calls that read nothing LARGEST_FILL, which
+                stay calls on the device
 before -> after w = dequantize(const int8); y = conv(x, w)  ->  y = conv(x, const float32)
 """
 
 from __future__ import annotations
 
+import numpy as np
+
+from nybble.contract import Alias
 from nybble.devices import run_reference
 from nybble.graph import Call, Graph, Value, nbytes
 
 __all__ = ["fold_constants"]
 
 LARGEST = 1 << 30
+LARGEST_FILL = 1 << 20
 
 
 def fold_constants(graph: Graph) -> Graph:
@@ -25,7 +31,12 @@ def fold_constants(graph: Graph) -> Graph:
         known = {n: folded[v] for n, v in call.inputs.items() if v in folded}
         current = call.replaced(**known) if known else call
         if _is_constant(current):
-            results = run_reference(current, {})
+            unread = {
+                n: np.broadcast_to(np.zeros((), v.dtype.numpy), v.shape)
+                for n, v in current.inputs.items()
+                if v.constant is None
+            }
+            results = run_reference(current, unread)
             for value, result in zip(call.outputs, results, strict=True):
                 folded[value] = Value(value.name, value.dtype, value.shape, result)
         else:
@@ -34,6 +45,14 @@ def fold_constants(graph: Graph) -> Graph:
 
 
 def _is_constant(call: Call) -> bool:
-    inputs = call.inputs.values()
-    small = sum(nbytes(value) for value in call.outputs) <= LARGEST
-    return bool(inputs) and small and all(value.constant is not None for value in inputs)
+    read = [value for name, value in call.inputs.items() if _reads(call, name)]
+    size = sum(nbytes(value) for value in call.outputs)
+    if not read:
+        return size <= LARGEST_FILL
+    return size <= LARGEST and all(value.constant is not None for value in read)
+
+
+def _reads(call: Call, name: str) -> bool:
+    """Whether any way to run the call reads the tensor's elements, not its shape alone."""
+    kernels = call.operator.kernels
+    return not kernels or any(isinstance(k, Alias) or name not in k.unused for k in kernels)

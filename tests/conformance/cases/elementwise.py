@@ -142,3 +142,38 @@ CASES += [
         )
     ),
 ]
+
+# Quotients that are integers, or a unit in the last place beside one.
+_DIVISORS = _RNG.normal(0, 3, 67).astype(np.float32)
+_MULTIPLES = (_RNG.integers(-1000, 1000, 67) * _DIVISORS.astype(np.float64)).astype(np.float32)
+CASES += [
+    case
+    for mode in ("floor", "trunc")
+    for case in _binary(
+        "div.Tensor_mode",
+        (_floats(3, 5, 7, scale=30), _floats(3, 5, 7)),
+        (_floats(3, 1, 7, scale=30), _floats(5, 1)),
+        (_floats(11, scale=30), np.float32(0.1).reshape(1)),
+        (np.arange(-33, 34, dtype=np.float32), np.array([3], np.float32)),
+        (_MULTIPLES, _DIVISORS),
+        (np.nextafter(_MULTIPLES, np.float32(np.inf)), _DIVISORS),
+        (np.nextafter(_MULTIPLES, np.float32(-np.inf)), _DIVISORS),
+        (_floats(37, scale=1e30), _floats(37)),
+        (_special()[[0, 1, 2, 5, 6]], np.array([2], np.float32)),
+        (np.array([1, -1, 0, 5], np.float32), np.array([0, 0, 0, np.inf], np.float32)),
+        (_ints(3, 5, 7), _ints(3, 5, 7, bound=9)),
+        (_ints(3, 1, 7), np.array([[3], [-7], [0]], np.int32).reshape(3, 1)),
+        (_ints(7), np.array([-3], np.int32)),
+        (_floats(0, 3), _floats(3)),
+        mode=mode,
+    )
+]
+_ALPHA_NAMES = ("add.Scalar", "sub.Scalar")
+CASES += [
+    *(case for n in _ALPHA_NAMES for case in _unary(n, *_shapes(), other=0.3, alpha=2.0)),
+    *(case for n in _ALPHA_NAMES for case in _unary(n, _ints(3, 7), other=5)),
+    *(case for n in ("mul.Scalar", "div.Scalar") for case in _unary(n, *_shapes(), other=-1.7)),
+    *_unary("mul.Scalar", _ints(3, 7), other=-(2**31)),
+    *_unary("div.Scalar", _floats(3, 7), other=0),
+    *_unary("add.Scalar", _floats(3, 7), other=1e300),
+]

@@ -66,7 +66,7 @@ def _linears() -> list[Case]:
         _linear((1,), 520, 96, 32),
         _linear((2,), 20, 64, 16, bias=True),
         _linear((3,), 12, 40, 8),
-        _linear((4,), 36, 264, 64, bias=True, extra_groups=1),
+        _linear((4,), 36, 264, 24, bias=True, extra_groups=1),
         _linear((5,), 12, 40, 4),
         _linear((2, 3), 11, 37, 5, bias=True),
         _linear((1,), 29, 37, 32),
@@ -84,8 +84,26 @@ def _linears() -> list[Case]:
         _linear((0,), 4, 8, 8),
         _linear((3,), 4, 0, 8, bias=True),
         _linear((3,), 0, 8, 8),
+        _linear((1,), 520, 2304, 128, bias=True),
+        _linear((), 1092, 992, 32, produced=True),
         *_special_linears(),
+        *_uneven_linears(),
     ]
+
+
+def _uneven_linears() -> list[Case]:
+    """One input so large that the others matter only where its code stands for 0; an infinity."""
+    case = _linear((1,), 1024, 1024, 32)
+    weight = case.arguments["weight"].copy()
+    weight[:512, 64] = 8 * 17
+    cases = []
+    for label, large in ("large", np.float32(1e7)), ("infinite", _INFINITY):
+        x = np.zeros_like(case.arguments["x"])
+        x[0, 129:160] = case.arguments["x"][0, 129:160]
+        x[0, 128] = large
+        arguments = {**case.arguments, "x": x, "weight": weight}
+        cases.append(Case(case.operator, arguments, ("weight",), label))
+    return cases
 
 
 def _special_linears() -> list[Case]:
@@ -146,7 +164,6 @@ def _beside(values: Any) -> Any:
 
 
 def _dynamics() -> list[Case]:
-    """With one weight code 9 a row of one-hot weights, sums show single codes: see _revealing."""
     special = _dynamic((3,), 8, 32, 32)
     x = special.arguments["x"].copy()
     x[0, :4] = [np.nan, _INFINITY, -_INFINITY, 1e-40]

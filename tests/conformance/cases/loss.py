@@ -39,6 +39,13 @@ CASES += [
     _case(_logits(3, 3), np.array([-100, 3, 2**31 - 1], np.int32), 1.0, "no-class"),
 ]
 CASES += [
+    Case(
+        "nybble.cross_entropy.default",
+        {"logits": _logits(3, 5), "labels": _labels(3, 5), "weight": None, "share": 0.25},
+        id="share",
+    )
+]
+CASES += [
     Case("nybble.valid_weight.default", {"labels": labels})
     for labels in (
         _labels(1031, 5), _labels(3, 5), np.full(7, -1, np.int32), np.zeros((2, 3), np.int32),

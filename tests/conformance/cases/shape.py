@@ -80,6 +80,27 @@ CASES = [
     *_each("aten.slice_copy.Tensor", (11,), dim=0, start=7, end=3),
 ]
 
+CASES += [
+    *_each("aten.flip.default", (3, 5, 7), "1", dims=(1,)),
+    *_each("aten.flip.default", (3, 5, 7), "all", dims=(0, -1, 1)),
+    *_each("aten.flip.default", (3, 5, 7), "outer", dims=(0, 2)),
+    *_each("aten.flip.default", (3, 1, 7), "still", dims=(1,)),
+    *_each("aten.flip.default", (0, 5), dims=(0,)),
+    *_each("aten.flip.default", (), dims=()),
+    *_each("aten.flip.default", (2, 1, 2, 3, 2, 1, 2, 3), dims=(1, 2, 4, 7)),
+    *_each("aten.repeat.default", (2, 5), "lead", repeats=(3, 1, 3)),
+    *_each("aten.repeat.default", (2, 5), "both", repeats=(2, 3)),
+    *_each("aten.repeat.default", (2, 5), "once", repeats=(1, 1, 1)),
+    *_each("aten.repeat.default", (2, 5), "none", repeats=(0, 1)),
+    *_each("aten.repeat.default", (), repeats=(3,)),
+    *_each("aten.repeat.default", (2, 1, 3, 1, 2, 1, 3), repeats=(1, 3, 1, 2, 1, 3, 1)),
+    *_each("aten.unfold_copy.default", (3, 11), "gap", dim=1, size=3, step=4),
+    *_each("aten.unfold_copy.default", (3, 11, 2), "lap", dim=-2, size=5, step=2),
+    *_each("aten.unfold_copy.default", (7,), dim=0, size=7, step=1),
+    *_each("aten.unfold_copy.default", (), dim=0, size=1, step=1),
+    *_each("aten.unfold_copy.default", (0, 5), dim=1, size=2, step=1),
+]
+
 _EDGES = np.array(
     [0.0, -0.0, 0.5, -0.5, 1.99, -1.99, 2147483520, 2147483648, 1e30, -2147483648, -1e30,
      float("nan"), float("inf"), float("-inf"), 16777217],

@@ -15,7 +15,7 @@ _NAN, _INFINITY = float("nan"), float("inf")
 
 
 def _floats(*shape: int, spread: float = 3) -> Any:
-    return _RNG.normal(0, spread, shape).astype(np.float32)
+    return np.asarray(_RNG.normal(0, spread, shape), np.float32)
 
 
 _SPECIAL = np.array(

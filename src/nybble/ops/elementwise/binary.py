@@ -12,21 +12,22 @@ from nybble.contract import Array, Float32, Kernel, Param, Real, f32, i32, op, r
 from nybble.contract.strides import broadcast_shape
 from nybble.ops.strided import MOST_AXES, axis_params
 
-__all__: list[str] = []
+__all__ = ["AXES", "RULES", "binary_kernels", "out_shape"]
 
 Shape = tuple[int, ...]
-_AXES = {"axes": "broadcast_axes(x, other)"}
-_RULES = [
+AXES = {"axes": "broadcast_axes(x, other)"}
+RULES = [
     rule("x_dtype == other_dtype", "both operands must have one element type"),
     rule(f"len(axes) <= {MOST_AXES}", f"operands are taken up to rank {MOST_AXES}"),
 ]
 
 
-def _out_shape(x: Shape, other: Shape, **_: Any) -> Shape:
+def out_shape(x: Shape, other: Shape, **_: Any) -> Shape:
+    """The shape that both operands broadcast to."""
     return broadcast_shape(x, other)
 
 
-def _kernels(
+def binary_kernels(
     value: str, params: dict[str, Param] | None = None, when: str = "True"
 ) -> list[Kernel]:
     """Flat kernels for equal shapes and for a one-element operand, then any broadcast.
@@ -80,13 +81,13 @@ def _flat(value: str, params: dict[str, Param], vectors: dict[str, int], when: s
 def _by_dtype(value: str, name: str, attribute: str) -> list[Kernel]:
     """Kernels with one scalar parameter of the element type."""
     return [
-        *_kernels(value, {name: f32(attribute)}, "x_dtype == 'float32'"),
-        *_kernels(value, {name: i32(f"int({attribute})")}, "x_dtype == 'int32'"),
+        *binary_kernels(value, {name: f32(attribute)}, "x_dtype == 'float32'"),
+        *binary_kernels(value, {name: i32(f"int({attribute})")}, "x_dtype == 'int32'"),
     ]
 
 
 _ALPHA_RULES: Sequence[Any] = [
-    *_RULES,
+    *RULES,
     rule(
         "x_dtype != 'int32' or (alpha == int(alpha) and -2**31 <= alpha < 2**31)",
         "alpha of int32 operands must be an int32",
@@ -102,10 +103,10 @@ def _scaled(other: Array, alpha: float) -> Array:
     "aten.add.Tensor",
     out=Real[Array, "..."],
     out_variants=["aten.add.out"],
-    derived=_AXES,
+    derived=AXES,
     rules=_ALPHA_RULES,
     kernels=_by_dtype("a + params.alpha * b", "alpha", "alpha"),
-    shape=_out_shape,
+    shape=out_shape,
 )
 def add(x: Real[Array, "..."], other: Real[Array, "..."], alpha: float = 1.0) -> Array:
     """x + alpha * other, broadcast; int32 wraps."""
@@ -117,10 +118,10 @@ def add(x: Real[Array, "..."], other: Real[Array, "..."], alpha: float = 1.0) ->
     "aten.sub.Tensor",
     out=Real[Array, "..."],
     out_variants=["aten.sub.out"],
-    derived=_AXES,
+    derived=AXES,
     rules=_ALPHA_RULES,
     kernels=_by_dtype("a - params.alpha * b", "alpha", "alpha"),
-    shape=_out_shape,
+    shape=out_shape,
 )
 def sub(x: Real[Array, "..."], other: Real[Array, "..."], alpha: float = 1.0) -> Array:
     """x - alpha * other, broadcast; int32 wraps."""
@@ -132,10 +133,10 @@ def sub(x: Real[Array, "..."], other: Real[Array, "..."], alpha: float = 1.0) ->
     "aten.mul.Tensor",
     out=Real[Array, "..."],
     out_variants=["aten.mul.out"],
-    derived=_AXES,
-    rules=_RULES,
-    kernels=_kernels("a * b"),
-    shape=_out_shape,
+    derived=AXES,
+    rules=RULES,
+    kernels=binary_kernels("a * b"),
+    shape=out_shape,
 )
 def mul(x: Real[Array, "..."], other: Real[Array, "..."]) -> Array:
     """x * other, broadcast; int32 wraps."""
@@ -147,10 +148,10 @@ def _extreme_kernels(relation: str, builtin: str) -> list[Kernel]:
     """NaN is told by its bits: WGSL's min and max may drop it."""
     chosen = f"select(b, a, a {relation} b)"
     return [
-        *_kernels(
+        *binary_kernels(
             f"select({chosen}, a + b, is_nan_of(a) | is_nan_of(b))", when="x_dtype == 'float32'"
         ),
-        *_kernels(f"{builtin}(a, b)", when="x_dtype == 'int32'"),
+        *binary_kernels(f"{builtin}(a, b)", when="x_dtype == 'int32'"),
     ]
 
 
@@ -158,10 +159,10 @@ def _extreme_kernels(relation: str, builtin: str) -> list[Kernel]:
     "aten.minimum.default",
     out=Real[Array, "..."],
     out_variants=["aten.minimum.out"],
-    derived=_AXES,
-    rules=_RULES,
+    derived=AXES,
+    rules=RULES,
     kernels=_extreme_kernels("<", "min"),
-    shape=_out_shape,
+    shape=out_shape,
     exact=True,
 )
 def minimum(x: Real[Array, "..."], other: Real[Array, "..."]) -> Array:
@@ -173,10 +174,10 @@ def minimum(x: Real[Array, "..."], other: Real[Array, "..."]) -> Array:
     "aten.maximum.default",
     out=Real[Array, "..."],
     out_variants=["aten.maximum.out"],
-    derived=_AXES,
-    rules=_RULES,
+    derived=AXES,
+    rules=RULES,
     kernels=_extreme_kernels(">", "max"),
-    shape=_out_shape,
+    shape=out_shape,
     exact=True,
 )
 def maximum(x: Real[Array, "..."], other: Real[Array, "..."]) -> Array:
@@ -197,10 +198,10 @@ def _float_binary(
         name,
         out=Float32[Array, "..."],
         out_variants=[out_name],
-        derived=_AXES,
-        rules=_RULES,
-        kernels=_kernels(value),
-        shape=_out_shape,
+        derived=AXES,
+        rules=RULES,
+        kernels=binary_kernels(value),
+        shape=out_shape,
     )(reference)
 
 

@@ -164,3 +164,21 @@ no_gradient(
     because="it is constant between steps",
 )  # fmt: skip
 no_gradient("aten.hardshrink.default", because="it jumps at its bounds")
+
+
+@gradient("aten.add.Scalar", "aten.sub.Scalar")
+def shifted(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
+    """d itself."""
+    return {"x": d_out}
+
+
+@gradient("aten.mul.Scalar")
+def multiplied(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
+    """d times the number."""
+    return {"x": b.call("aten.mul.Scalar", x=d_out, other=call.arguments["other"])}
+
+
+@gradient("aten.div.Scalar")
+def divided(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
+    """d divided by the number."""
+    return {"x": b.call("aten.div.Scalar", x=d_out, other=call.arguments["other"])}

@@ -1,5 +1,5 @@
 """Elementwise functions of float32 and int32 tensors."""
 
-from nybble.ops.elementwise import binary, clamp, unary
+from nybble.ops.elementwise import binary, clamp, quotients, scalars, unary
 
-__all__ = ["binary", "clamp", "unary"]
+__all__ = ["binary", "clamp", "quotients", "scalars", "unary"]

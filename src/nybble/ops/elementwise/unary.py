@@ -7,15 +7,15 @@ import numpy as np
 
 from nybble.contract import Array, Float32, Kernel, Param, f32, op, rule, u32
 
-__all__: list[str] = []
+__all__ = ["unary_kernel"]
 
 Function = Callable[[Array], Array]
 
 
-def _kernel(value: str, params: dict[str, Param] | None = None) -> Kernel:
+def unary_kernel(value: str, params: dict[str, Param] | None = None, when: str = "True") -> Kernel:
     """One vector of four values a thread.
 
-    ``value`` is an expression over the call's names that gives WGSL in ``v: vec4<f32>``.
+    ``value`` is an expression over the call's names that gives WGSL in ``v``, such a vector.
     """
     return Kernel(
         "unary.wgsl",
@@ -23,6 +23,7 @@ def _kernel(value: str, params: dict[str, Param] | None = None) -> Kernel:
         params={"words": u32("cdiv(count, 4)"), **(params or {})},
         constants={"THREADS": 256, "VALUE": value},
         vectors={"x": 4, "out": 4},
+        when=when,
         split=True,
     )
 
@@ -37,7 +38,7 @@ def _declare(name: str, value: str, function: Function, about: str, *, exact: bo
         f"aten.{name}.default",
         out=Float32[Array, "*shape"],
         out_variants=[f"aten.{name}.out"],
-        kernels=[_kernel(repr(value))],
+        kernels=[unary_kernel(repr(value))],
         exact=exact,
     )(reference)
 
@@ -89,7 +90,7 @@ _declare("hardswish", "v * clamp(v + 3.0, vec4<f32>(), vec4<f32>(6.0)) / 6.0", _
     out=Float32[Array, "*shape"],
     out_variants=["aten.gelu.out"],
     rules=[rule("approximate in ('none', 'tanh')", "approximate must be 'none' or 'tanh'")],
-    kernels=[_kernel("'gelu_of(v)' if approximate == 'none' else 'gelu_tanh_of(v)'")],
+    kernels=[unary_kernel("'gelu_of(v)' if approximate == 'none' else 'gelu_tanh_of(v)'")],
 )
 def gelu(x: Float32[Array, "*shape"], approximate: str = "none") -> Array:
     """x times the normal distribution function of x, exactly or by its tanh approximation."""
@@ -111,7 +112,7 @@ def _erfc(x: Array) -> Array:
     out=Float32[Array, "*shape"],
     out_variants=["aten.hardshrink.out"],
     kernels=[
-        _kernel(
+        unary_kernel(
             "'select(v, vec4<f32>(), abs(v) <= vec4<f32>(params.bound))'", {"bound": f32("lambd")}
         )
     ],
@@ -127,7 +128,9 @@ def hardshrink(x: Float32[Array, "*shape"], lambd: float = 0.5) -> Array:
     out=Float32[Array, "*shape"],
     out_variants=["aten.leaky_relu.out"],
     kernels=[
-        _kernel("'select(v, v * params.slope, v < vec4<f32>())'", {"slope": f32("negative_slope")})
+        unary_kernel(
+            "'select(v, v * params.slope, v < vec4<f32>())'", {"slope": f32("negative_slope")}
+        )
     ],
     exact=True,
 )
@@ -142,7 +145,7 @@ def leaky_relu(x: Float32[Array, "*shape"], negative_slope: float = 0.01) -> Arr
     out=Float32[Array, "*shape"],
     out_variants=["aten.pow.Tensor_Scalar_out"],
     kernels=[
-        _kernel(
+        unary_kernel(
             "'v * v' if exponent == 2 else 'v * v * v' if exponent == 3 else '1.0 / v' "
             "if exponent == -1 else 'sqrt(v)' if exponent == 0.5 else 'inverseSqrt(v)' "
             "if exponent == -0.5 else 'power_of(v, vec4<f32>(params.exponent))'",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from nybble.graph import Call, GraphBuilder, Value
 from nybble.graph.gradients import gradient
 
 __all__: list[str] = []
 
-Gradients = Mapping[str, Value]
+Gradients = dict[str, Value]
 
 
 @gradient("aten.linear.default")
@@ -29,6 +28,10 @@ def linear(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
 @gradient("aten.mm.default", "aten.bmm.default")
 def matrix_product(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
     """d @ weight^T and x^T @ d."""
+    return _factors(b, call, d_out)
+
+
+def _factors(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
     x, weight = call.arguments["x"], call.arguments["weight"]
     return {
         "x": b.math.matmul(d_out, b.math.transpose(weight)),
@@ -42,4 +45,4 @@ def addmm(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
     scaled = d_out if call.arguments["alpha"] == 1 else b.math.mul(d_out, call.arguments["alpha"])
     beta = call.arguments["beta"]
     addend = d_out if beta == 1 else b.math.mul(d_out, beta)
-    return {**matrix_product(b, call, scaled), "addend": addend}
+    return {**_factors(b, call, scaled), "addend": addend}

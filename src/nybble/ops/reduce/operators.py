@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from nybble.contract import Array, Float32, Kernel, f32, op, rule, u32
+from nybble.ops.reduce import arg, truth
 from nybble.ops.strided import axis_params
 
-__all__ = ["amax", "amin", "mean", "total"]
+__all__ = ["amax", "amin", "arg", "mean", "total", "truth"]
 
 Shape = tuple[int, ...]
 Dims = tuple[int, ...] | None

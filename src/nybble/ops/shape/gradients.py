@@ -73,3 +73,19 @@ def slice_copy(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
             "nybble.place.default", x=d_out, dim=dim, extent=shape[dim], start=start, step=step
         )
     }
+
+
+@gradient("aten.flip.default")
+def flip(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
+    """d reversed back."""
+    return {"x": b.call("aten.flip.default", x=d_out, dims=call.arguments["dims"])}
+
+
+@gradient("aten.repeat.default")
+def repeat(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
+    """d summed over the repetitions."""
+    x, repeats = call.arguments["x"], call.arguments["repeats"]
+    sizes = (1,) * (len(repeats) - len(x.shape)) + x.shape
+    apart = [size for pair in zip(repeats, sizes, strict=True) for size in pair]
+    total = b.math.sum(b.math.reshape(d_out, apart), range(0, len(apart), 2)) if apart else d_out
+    return {"x": b.math.reshape(total, x.shape)}

@@ -8,13 +8,13 @@ from nybble.contract import Alias, AnyTensor, Array, Kernel, op, rule, u32
 from nybble.contract.strides import broadcast_shape
 from nybble.ops.strided import MOST_AXES, axis_params
 
-__all__ = ["expand", "permute", "permute_copy", "select", "slice_copy"]
+__all__ = ["expand", "permute", "permute_copy", "select", "slice_copy", "strided_kernels"]
 
 Shape = tuple[int, ...]
 _WORDS = "x_dtype in ('float32', 'int32')"
 
 
-def _kernels(axes: str, offset: str = "0") -> list[Kernel]:
+def strided_kernels(axes: str, offset: str = "0") -> list[Kernel]:
     """Word by word, or four bytes a thread.
 
     ``axes`` gives the result's axes with the input's strides, ``offset`` the first element read.
@@ -71,7 +71,7 @@ _PERMUTED: list[Kernel | Alias] = [
         constants={"SCALAR": "'f32' if x_dtype == 'float32' else 'i32'"},
         when=f"not software and {_WORDS} and {_SWAPPED}",
     ),
-    *_kernels("axes"),
+    *strided_kernels("axes"),
 ]
 
 
@@ -118,7 +118,7 @@ def _expanded_shape(x: Shape, size: Shape, **_: Any) -> Shape:
     "aten.expand_copy.default",
     out=AnyTensor[Array, "..."],
     out_variants=["aten.expand_copy.out"],
-    kernels=[Alias("x", when="numel(x) == count"), *_kernels("expanded_axes(x, out)")],
+    kernels=[Alias("x", when="numel(x) == count"), *strided_kernels("expanded_axes(x, out)")],
     operations="0",
     shape=_expanded_shape,
     exact=True,
@@ -142,7 +142,7 @@ _AXIS_RULE = rule("-len(x) <= dim < len(x)", "the axis must be one of the tensor
     out_variants=["aten.select_copy.int_out"],
     derived={"extent": "x[dim]"},
     rules=[_AXIS_RULE, rule("-extent <= index < extent", "the index must lie on the axis")],
-    kernels=_kernels("kept_axes(x, (dim,))", "index % extent * stride_of(x, dim % len(x))"),
+    kernels=strided_kernels("kept_axes(x, (dim,))", "index % extent * stride_of(x, dim % len(x))"),
     operations="0",
     shape=_selected_shape,
     exact=True,
@@ -164,7 +164,7 @@ def _sliced_shape(x: Shape, dim: int, start: int | None, end: int | None, step: 
     out_variants=["aten.slice_copy.Tensor_out"],
     derived={"extent": "x[dim]", "begin": "0 if start is None else start"},
     rules=[_AXIS_RULE, rule("step >= 1", "the step must be positive")],
-    kernels=_kernels(
+    kernels=strided_kernels(
         "sliced_axes(x, dim, step, out)",
         "min(max(begin + (extent if begin < 0 else 0), 0), extent) * stride_of(x, dim % len(x))",
     ),

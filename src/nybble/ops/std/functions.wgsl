@@ -138,3 +138,40 @@ fn gelu_of(v: vec4<f32>) -> vec4<f32> {
 fn gelu_tanh_of(v: vec4<f32>) -> vec4<f32> {
   return v / (1.0 + exp_of(v * (v * v * -0.0713548163 - 1.59576912)));
 }
+
+// a - n * b exactly, for n the integer nearest to a / b: by halves of 12 bits, whose products are
+// exact.
+fn rest_of(a: vec4<f32>, b: vec4<f32>, n: vec4<f32>) -> vec4<f32> {
+  let n_high = bitcast<vec4<f32>>(bitcast<vec4<u32>>(n) & vec4<u32>(0xfffff000u));
+  let b_high = bitcast<vec4<f32>>(bitcast<vec4<u32>>(b) & vec4<u32>(0xfffff000u));
+  let n_low = n - n_high;
+  let b_low = b - b_high;
+  let product = n * b;
+  let error = ((n_high * b_high - product) + n_high * b_low + n_low * b_high) + n_low * b_low;
+  return select((a - product) - error, a, n == vec4<f32>());
+}
+
+// The largest integer not above the exact quotient.
+fn floor_quotient_of(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
+  let quotient = a / b;
+  let n = round(quotient);
+  let rest = rest_of(a, b, n);
+  let below = (rest != vec4<f32>()) & ((rest < vec4<f32>()) != (b < vec4<f32>()));
+  let small = abs(quotient) < vec4<f32>(8388608.0);
+  let finite = select(floor(quotient), select(n, n - 1.0, below), small);
+  let endless = (abs(a) == infinity_of()) & (b != vec4<f32>());
+  return select(finite, nan_of(), endless);
+}
+
+// The float32 nearest to the quotient, toward zero; WGSL's own division may miss that float32.
+fn truncated_quotient_of(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
+  let quotient = abs(a / b);
+  let n = round(quotient);
+  let rest = rest_of(abs(a), abs(b), n);
+  let previous = bitcast<vec4<f32>>(max(bitcast<vec4<u32>>(n), vec4<u32>(1u)) - 1u);
+  let below = rest < (n - previous) * -0.5 * abs(b);
+  let small = quotient < vec4<f32>(8388608.0);
+  let magnitude = select(floor(quotient), select(n, n - 1.0, below), small);
+  let negative = (bitcast<vec4<u32>>(a) ^ bitcast<vec4<u32>>(b)) >> vec4<u32>(31u);
+  return select(magnitude, -magnitude, negative == vec4<u32>(1u));
+}

@@ -1,0 +1,24 @@
+// aten.upsample_bilinear2d.vec: upsample.wgsl
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> out: array<f32>;
+struct Params {
+  zero: u32,
+  grid_width: u32,
+  elements: u32,
+  height: u32,
+  width: u32,
+  out_height: u32,
+  out_width: u32,
+  factor_height: f32,
+  factor_width: f32,
+  padding_0: u32,
+  padding_1: u32,
+  padding_2: u32,
+};
+@group(0) @binding(2) var<uniform> params: Params;
+fn linear_group(group: vec3<u32>) -> u32 {
+  return group.x + group.y * params.grid_width;
+}
+const THREADS = 64u;
+const LINEAR = true;
+const CORNERS = true;

@@ -1,0 +1,20 @@
+// aten.embedding.default: take.wgsl
+@group(0) @binding(0) var<storage, read> weight: array<f32>;
+@group(0) @binding(1) var<storage, read> index: array<i32>;
+@group(0) @binding(2) var<storage, read_write> out: array<f32>;
+struct Params {
+  zero: u32,
+  grid_width: u32,
+  elements: u32,
+  extent: u32,
+  inner: u32,
+  indices: u32,
+  padding_0: u32,
+  padding_1: u32,
+};
+@group(0) @binding(3) var<uniform> params: Params;
+fn linear_group(group: vec3<u32>) -> u32 {
+  return group.x + group.y * params.grid_width;
+}
+const THREADS = 64u;
+const NARROW = false;

@@ -10,7 +10,7 @@ from typing import Any
 from bench.common import Row, Sample
 from nybble.devices import Device
 
-__all__ = ["measure"]
+__all__ = ["cuda_sample", "measure"]
 
 
 def measure(device: Device) -> list[Row]:
@@ -24,7 +24,8 @@ def measure(device: Device) -> list[Row]:
     return [*_streams(torch), *_products(torch)]
 
 
-def _sample(torch: Any, function: Callable[[], Any], repeats: int = 30) -> Sample:
+def cuda_sample(torch: Any, function: Callable[[], Any], repeats: int = 30) -> Sample:
+    """Seconds of ``function`` on the GPU, by CUDA's events."""
     for _ in range(3):
         function()
     times = []
@@ -46,11 +47,11 @@ def _streams(torch: Any) -> list[Row]:
     def quantize(values: Any) -> Any:
         return torch.clamp(torch.round(values * 20.0) + 3, -128, 127).to(torch.int8)
 
-    copied = _sample(torch, lambda: y.copy_(x))
+    copied = cuda_sample(torch, lambda: y.copy_(x))
     rows = [Row("torch CUDA", "copy", 8 * count / copied.median / 1e9, "GB/s", copied)]
     try:
         compiled = torch.compile(quantize)
-        sample = _sample(torch, lambda: compiled(x))
+        sample = cuda_sample(torch, lambda: compiled(x))
         rows.append(Row("torch CUDA", "quantize, torch.compile", 5 * count / sample.median / 1e9,
                         "GB/s", sample))  # fmt: skip
     except Exception as error:  # noqa: BLE001 (torch.compile fails in many ways; say which)
@@ -65,7 +66,7 @@ def _products(torch: Any) -> list[Row]:
     for m, k, n in ((4096, 4096, 4096), (3136, 256, 256)):
         a = torch.randint(-128, 128, (m, k), dtype=torch.int8, device="cuda")
         b = torch.randint(-128, 128, (n, k), dtype=torch.int8, device="cuda").t()
-        sample = _sample(torch, partial(torch._int_mm, a, b), 50)
+        sample = cuda_sample(torch, partial(torch._int_mm, a, b), 50)
         rate = 2 * m * n * k / sample.median / 1e12
         rows.append(Row("torch CUDA", f"_int_mm {m}x{k}x{n} (cuBLASLt, int32 out)",
                         sample.median * 1e6, "us", sample, note=f"{rate:.4g} TOP/s"))  # fmt: skip

@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Callable
 
 import nybble.ops  # noqa: F401  (declares the operators)
-from bench import beside_torch, dispatch, mobilenet, pointwise, quantize
+from bench import beside_torch, dispatch, linear_q4, mobilenet, pointwise, quantize, training
 from bench.common import Row, environment, save, show
 from nybble.devices import Device, open_device
 
@@ -18,6 +18,8 @@ TASKS: dict[str, Callable[[Device], list[Row]]] = {
     "quantize": quantize.measure,
     "pointwise": pointwise.measure,
     "mobilenet": mobilenet.measure,
+    "linear_q4": linear_q4.measure,
+    "training": training.measure,
     "dispatch": dispatch.measure,
     "torch": beside_torch.measure,
 }

@@ -200,10 +200,13 @@ def doctor() -> None:
 
 @app.command()
 def demo(device: _Device = "auto") -> None:
-    """Classify handwritten digits, and show some."""
+    """Classify handwritten digits, show some, and fine-tune 4-bit layers on turned ones."""
+    from nybble.demo.recovery import show_recovery
     from nybble.demo.show import show
 
-    if show(stdout(), device).identical is False:
+    result = show(stdout(), device)
+    show_recovery(stdout(), device)
+    if result.identical is False:
         raise typer.Exit(1)
 
 

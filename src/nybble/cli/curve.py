@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 from nybble.errors import NybbleError
@@ -34,9 +35,7 @@ def draw_curve(values: Sequence[float], width: int = 64, height: int = 8) -> str
 def _means(values: Sequence[float], width: int) -> list[float]:
     count = min(width, len(values))
     edges = [round(i * len(values) / count) for i in range(count + 1)]
-    return [
-        sum(values[a:b]) / (b - a) for a, b in zip(edges[:-1], edges[1:], strict=True)
-    ]
+    return [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
 
 
 def check_plot(path: Path) -> None:
@@ -47,7 +46,9 @@ def check_plot(path: Path) -> None:
             "leave --plot out; the curve is printed in the terminal anyway."
         )
     if not path.parent.is_dir():
-        raise NybbleError(f"The folder {path.parent} of the picture {path} does not exist: make it.")
+        raise NybbleError(
+            f"The folder {path.parent} of the picture {path} does not exist: make it."
+        )
 
 
 def save_plot(path: Path, values: Sequence[float], title: str) -> None:

@@ -37,7 +37,7 @@ def train(
     ],
     out: Annotated[Path, typer.Option("--out", metavar="TUNED", help="The .pte to write.")],
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 3,
-    lr: Annotated[float, typer.Option(min=0, help="Learning rate of AdamW, at its highest.")] = 1e-3,
+    lr: Annotated[float, typer.Option(min=0, help="Highest learning rate of AdamW.")] = 1e-3,
     weight_decay: Annotated[float, typer.Option(min=0, help="Decay of the latents.")] = 0.01,
     loss: Annotated[LossName, typer.Option(help="What to make small.")] = LossName.cross_entropy,
     trainable: Annotated[str, typer.Option(metavar="GLOB", help="Which 4-bit layers.")] = "*",
@@ -52,7 +52,7 @@ def train(
         Path | None, typer.Option(metavar="PNG", help="Draw the losses (needs matplotlib).")
     ] = None,
     device: Annotated[
-        str, typer.Option("--device", "-d", metavar="DEVICE", help="auto, webgpu, webgpu:1 or host.")
+        str, typer.Option("--device", "-d", metavar="DEVICE", help="auto, webgpu or host.")
     ] = "auto",
     method: Annotated[
         str | None, typer.Option("--method", "-m", metavar="NAME", help="The method to train.")
@@ -127,13 +127,16 @@ def _epochs(
     trainer: Trainer, arrays: tuple[Any, Any], rows: int, epochs: int, checkpoint: Path | None
 ) -> list[float]:
     """The losses of all steps."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich import progress as bars
 
     from nybble.training import shuffled_batches
 
     losses: list[Any] = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=stderr(), transient=True) as progress:
+    columns = (
+        bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn(),
+        bars.TimeRemainingColumn(),
+    )  # fmt: skip
+    with bars.Progress(*columns, console=stderr(), transient=True) as progress:
         task = progress.add_task("training", total=epochs * (len(arrays[0]) // rows))
         for epoch in range(epochs):
             for batch in shuffled_batches(*arrays, rows, trainer.rng):

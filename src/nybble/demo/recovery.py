@@ -91,7 +91,7 @@ def show_recovery(console: Console, device: str = "auto") -> Recovery:
     grid.add_row("float32, upright digits", f"{result.float_upright:.2%}")
     grid.add_row("4-bit, upright digits", f"{result.upright:.2%}")
     grid.add_row(f"4-bit, {turned}", f"{result.turned:.2%}")
-    grid.add_row(f"4-bit, {turned}, fine-tuned", Text(f"{result.tuned:.2%}", "bold green"))
-    grid.add_row("", f"{result.steps} steps in {result.seconds:.1f} s on {result.device}")
+    grid.add_row("the same, fine-tuned", Text(f"{result.tuned:.2%}", "bold green"))
     console.print(grid)
+    console.print(f"{result.steps} steps in {result.seconds:.1f} s on {result.device}")
     return result

@@ -1,0 +1,67 @@
+"""Data sets cut into batches of the size for which a program was exported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from nybble.contract import Array
+from nybble.errors import ContractError
+
+__all__ = ["shuffled_batches", "whole_batches"]
+
+
+def shuffled_batches(
+    x: Array, labels: Array, rows: int, rng: np.random.Generator
+) -> Iterator[tuple[Array, Array]]:
+    """One pass over the data in random order; the rows left over at the end are not used.
+
+    Args:
+        x: inputs ``[n, ...]``.
+        labels: labels ``[n, ...]``.
+        rows: rows of a batch.
+        rng: draws the order.
+
+    Raises:
+        ContractError: the lengths differ, or there is not one batch.
+    """
+    _check(x, labels, rows)
+    order = rng.permutation(len(x))
+    for start in range(0, len(x) - rows + 1, rows):
+        chosen = order[start : start + rows]
+        yield x[chosen], labels[chosen]
+
+
+def whole_batches(x: Array, labels: Array, rows: int) -> Iterator[tuple[Array, Array]]:
+    """The data in order; the last batch is filled up with rows whose label is -1, not counted.
+
+    Labels that are not integers cannot be marked so: then rows left over at the end are not used.
+
+    Raises:
+        ContractError: the lengths differ, or there is not one batch.
+    """
+    _check(x, labels, rows)
+    for start in range(0, len(x), rows):
+        part, known = x[start : start + rows], labels[start : start + rows]
+        missing = rows - len(part)
+        if missing:
+            if labels.dtype.kind not in "iu":
+                return
+            part = np.concatenate([part, x[:missing]])
+            ignored = np.full((missing, *labels.shape[1:]), -1, np.int32)
+            known = np.concatenate([known.astype(np.int32), ignored])
+        yield part, known
+
+
+def _check(x: Array, labels: Array, rows: int) -> None:
+    if x.ndim == 0 or labels.ndim == 0 or len(x) != len(labels):
+        raise ContractError(
+            f"data: expected as many labels as inputs, received inputs {list(x.shape)} and "
+            f"labels {list(labels.shape)}"
+        )
+    if len(x) < rows:
+        raise ContractError(
+            f"data: the program takes batches of {rows}, received {len(x)} rows; add rows, or "
+            "export the program for a smaller batch"
+        )

@@ -1,0 +1,101 @@
+"""Checkpoints: one safetensors file with everything, beside a copy of the program."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nybble.contract import Array
+from nybble.errors import ContractError, NybbleError, ProgramFormatError
+
+from .files import read_safetensors, safetensors_bytes, write_whole
+from .optimizer import AdamW, Constant, Cosine, Linear, Schedule
+
+__all__ = ["Checkpoint", "program_digest", "read_checkpoint", "write_checkpoint"]
+
+_FILE = "checkpoint.safetensors"
+_PROGRAM = "program.pte"
+_SCHEDULES = {kind.__name__: kind for kind in (Constant, Cosine, Linear)}
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A trainer's states and settings; ``settings`` are its keyword arguments by name."""
+
+    states: Mapping[str, Array]
+    settings: Mapping[str, Any]
+    program: str
+
+
+def program_digest(data: bytes | bytearray | memoryview) -> str:
+    """SHA-256 of a program's bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def write_checkpoint(
+    directory: str | os.PathLike[str],
+    checkpoint: Checkpoint,
+    program: bytes | bytearray | memoryview,
+) -> None:
+    """Write a checkpoint. At any moment the folder holds the previous one or this, whole.
+
+    Raises:
+        NybbleError: it cannot be written; the previous one is untouched.
+        ContractError: the schedule is of the caller's own making.
+    """
+    folder = Path(directory)
+    copy = folder / _PROGRAM
+    settings = {**checkpoint.settings, "schedule": _schedule_data(checkpoint.settings["schedule"])}
+    settings["optimizer"] = dataclasses.asdict(checkpoint.settings["optimizer"])
+    metadata = {"format": "nybble", "program": checkpoint.program, "settings": json.dumps(settings)}
+    if not copy.is_file() or program_digest(copy.read_bytes()) != checkpoint.program:
+        if (folder / _FILE).exists():
+            raise ContractError(
+                f"{folder} holds a checkpoint of another program; choose another folder"
+            )
+        write_whole(copy, bytes(program))
+    write_whole(folder / _FILE, safetensors_bytes(checkpoint.states, metadata))
+
+
+def _schedule_data(schedule: Schedule) -> dict[str, Any]:
+    name = type(schedule).__name__
+    if _SCHEDULES.get(name) is not type(schedule):
+        raise ContractError(
+            f"a checkpoint cannot hold a schedule of type {name}; use Constant, Linear or Cosine"
+        )
+    return {"kind": name, **dataclasses.asdict(schedule)}
+
+
+def read_checkpoint(directory: str | os.PathLike[str]) -> tuple[Checkpoint, bytes]:
+    """The checkpoint in a folder, and the program beside it.
+
+    Raises:
+        NybbleError: there is none, or it cannot be read.
+        ProgramFormatError: it is damaged, or of another program than the one beside it.
+    """
+    folder = Path(directory)
+    if not (folder / _FILE).is_file():
+        raise NybbleError(f"{folder} holds no checkpoint ({_FILE} is missing)")
+    states, metadata = read_safetensors(folder / _FILE)
+    try:
+        settings = json.loads(metadata["settings"])
+        schedule = settings["schedule"]
+        settings["schedule"] = _SCHEDULES[schedule.pop("kind")](**schedule)
+        optimizer = settings["optimizer"]
+        settings["optimizer"] = AdamW(**{**optimizer, "betas": tuple(optimizer["betas"])})
+        digest = metadata["program"]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ProgramFormatError(
+            f"{folder / _FILE} is no checkpoint of nybble's trainer ({error!r})"
+        ) from error
+    try:
+        program = (folder / _PROGRAM).read_bytes()
+    except OSError as error:
+        raise NybbleError(f"{folder / _PROGRAM} cannot be read ({error.strerror})") from error
+    return Checkpoint(states, settings, digest), program

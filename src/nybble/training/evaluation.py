@@ -1,0 +1,52 @@
+"""What an evaluation gives: mean loss, and accuracy where labels are classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nybble.contract import Array
+
+from .loss import Loss
+
+__all__ = ["Evaluation", "Totals"]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Mean ``loss`` over ``count`` labels; ``accuracy`` in [0, 1], None where labels are values."""
+
+    loss: float
+    accuracy: float | None
+    count: int
+
+    def __str__(self) -> str:
+        shown = f"loss {self.loss:.4f}"
+        return shown if self.accuracy is None else f"{shown}, accuracy {self.accuracy:.2%}"
+
+
+class Totals:
+    """Sums over batches."""
+
+    def __init__(self, loss: Loss) -> None:
+        self._classes = loss == "cross_entropy"
+        self._loss = 0.0
+        self._right = 0
+        self._count = 0
+
+    def add(self, loss: float, outputs: Sequence[Array], labels: Array) -> None:
+        """Take in a batch's mean loss, outputs and labels."""
+        valid = labels >= 0 if self._classes else np.ones(labels.shape, bool)
+        count = int(valid.sum())
+        self._loss += loss * count
+        self._count += count
+        if self._classes:
+            self._right += int((outputs[0].argmax(-1) == labels)[valid].sum())
+
+    def result(self) -> Evaluation:
+        """The means so far; loss 0 over nothing."""
+        share = max(1, self._count)
+        accuracy = self._right / share if self._classes else None
+        return Evaluation(self._loss / share, accuracy, self._count)

@@ -1,0 +1,362 @@
+"""Fine-tunes the 4-bit layers of a program, and writes the program back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from nybble.contract import Array
+from nybble.errors import ContractError, NybbleError
+from nybble.program import Method, Program, load
+
+from .adapter import Adapter, adapter_config, adapter_tensors, new_adapters
+from .checkpoint import Checkpoint, program_digest, read_checkpoint, write_checkpoint
+from .engine import Engine
+from .evaluation import Evaluation, Totals
+from .files import safetensors_bytes, write_whole
+from .layers import QuantizedLayer, find_layers, select_layers
+from .loss import Loss, check_labels, labels_spec
+from .optimizer import AdamW, Constant, Schedule, hyper_table
+from .pending import OnNonFinite, StepLoss, Steps
+from .rewrite import rewrite_program
+from .step import IN_FLIGHT, Setup
+from .tuned import merged_codes, replacements
+
+__all__ = ["Trainer", "method_of"]
+
+Mode = Literal["latent", "adapter"]
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How a trainer was made, apart from its program and a loss that is a function."""
+
+    trainable: str | tuple[str, ...]
+    mode: Mode
+    optimizer: AdamW
+    schedule: Schedule
+    memory_budget: int | None
+    on_nonfinite: OnNonFinite
+    method: str | None
+    rank: int
+    alpha: float
+
+    def __post_init__(self) -> None:
+        choices = {"mode": ("latent", "adapter"), "on_nonfinite": ("error", "count")}
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise ContractError(
+                    f"{name}: expected {' or '.join(map(repr, allowed))}, "
+                    f"received {getattr(self, name)!r}"
+                )
+
+
+class Trainer:
+    """Trains 4-bit linear layers of a program where they will be deployed.
+
+    A batch has the shapes for which the program was exported: its batch size is fixed. All state
+    (latents, moments, codes) stays on the program's device; a step is one submission, in which
+    nothing is fetched but a loss, when asked for.
+
+    Args:
+        program: a loaded program with ``linear_q4gsw`` or ``linear_dq8ca_q4gsw`` layers.
+        loss: ``cross_entropy`` (labels int32 or int64, negative ones ignored) or ``mse`` of the
+            first output, or a function of (builder, outputs, labels) that returns a float32 scalar.
+        trainable: glob, or several, over the layers' names ``METHOD.linear_I``, in call order.
+        mode: ``latent`` trains a float weight behind each layer's codes, straight through the
+            rounding; ``adapter`` trains low-rank factors beside frozen codes.
+        optimizer: step sizes and decay.
+        schedule: factors of the learning rate by applied step.
+        memory_budget: bytes for activations and gradients of a step; None for no limit. See
+            :func:`nybble.training.memory.fit_memory`.
+        on_nonfinite: a step whose loss or gradient holds a NaN or an infinity is not applied;
+            ``error`` raises when it is found out, at the latest 16 steps later, ``count`` goes on.
+        method: the method to train; None for ``forward``, or the only one.
+        rank: of an adapter.
+        alpha: an adapter's share is multiplied by alpha / rank.
+        seed: of ``rng``, which draws adapters and is the caller's for shuffling.
+
+    Raises:
+        ContractError: no 4-bit layer, a glob that matches none, a loss that does not fit.
+        UnsupportedProgramError: operators behind a trained layer have no gradient.
+        OutOfDeviceMemoryError: a step does not fit the budget or the device.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        loss: Loss = "cross_entropy",
+        *,
+        trainable: str | Sequence[str] = "*",
+        mode: Mode = "latent",
+        optimizer: AdamW | None = None,
+        schedule: Schedule | None = None,
+        memory_budget: int | None = None,
+        on_nonfinite: OnNonFinite = "error",
+        method: str | None = None,
+        rank: int = 8,
+        alpha: float = 16.0,
+        seed: int = 0,
+    ) -> None:
+        globs = trainable if isinstance(trainable, str) else tuple(trainable)
+        self._options = _Options(
+            globs, mode, optimizer or AdamW(), schedule or Constant(), memory_budget,
+            on_nonfinite, method, rank, alpha,
+        )  # fmt: skip
+        self.rng = np.random.default_rng(seed)
+        self.program = program
+        self.loss = loss
+        self._method = method_of(program, method)
+        self.layers = select_layers(find_layers(self._method.graph), globs)
+        if self._method.graph.states:
+            raise ContractError(
+                f"method '{self._method.name}' keeps state between calls, such as a cache; train "
+                "a method without"
+            )
+        self._adapters: tuple[Adapter, ...] = ()
+        if mode == "adapter":
+            self._adapters = new_adapters(self.layers, rank, alpha, self.rng)
+        self._labels: tuple[str, tuple[int, ...]] | None = None
+        self._engine: Engine | None = None
+        self._steps = Steps((), on_nonfinite, 0)
+        if callable(loss):
+            return
+        self._prepare(labels_spec(loss, self._method.graph))
+
+    def step(self, *batch: Any) -> StepLoss:
+        """Take one step.
+
+        Args:
+            batch: the program's inputs, then the labels.
+
+        Returns:
+            The loss, not yet fetched: ``float(loss)`` waits for it.
+
+        Raises:
+            ContractError: wrong count, shapes or types, or labels that are no class.
+            NonFiniteError: an earlier step was not applied (``on_nonfinite="error"``).
+            DeviceError: the device failed; the last checkpoint is as it was.
+        """
+        arrays = self._batch(batch)
+        self._steps.settle(leaving=IN_FLIGHT - 1)
+        applied = self._steps.applied
+        table = hyper_table(self._options.optimizer, self._options.schedule, applied, IN_FLIGHT)
+        pending = self.engine.submit([*arrays, table, np.array([applied], np.int32)])
+        return self._steps.started(pending)
+
+    def forward(self, *inputs: Any) -> Any:
+        """The program's outputs, as numpy arrays, with the weights of now."""
+        self._steps.settle()
+        results = self.engine.forward(self._method.arrays(inputs))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def evaluate(self, batches: Iterable[Sequence[Any]]) -> Evaluation:
+        """Mean loss, and accuracy where labels are classes, over batches of (inputs, labels).
+
+        Each batch weighs as many labels as it has that are not ignored.
+        """
+        self._steps.settle()
+        totals = Totals(self.loss)
+        for batch in batches:
+            arrays = self._batch(batch)
+            loss, *outputs = self.engine.loss(arrays)
+            totals.add(float(loss), outputs, arrays[-1])
+        return totals.result()
+
+    @property
+    def steps(self) -> int:
+        """Steps applied so far, those under way waited for."""
+        self._steps.settle()
+        return self._steps.applied
+
+    @property
+    def skipped(self) -> int:
+        """Steps that were not applied, among those settled."""
+        return self._steps.skipped
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Why steps were not applied, a sentence each."""
+        return tuple(self._steps.faults)
+
+    @property
+    def engine(self) -> Engine:
+        """The plans and the states on the device."""
+        if self._engine is None:
+            raise NybbleError(
+                "the trainer has no plan yet: with a function as loss, the first step makes it"
+            )
+        return self._engine
+
+    def state(self, name: str) -> Array:
+        """A state's content, such as ``forward.linear_0.latent``."""
+        self._steps.settle()
+        names = self.engine.states.names()
+        if name not in names:
+            raise ContractError(f"the trainer has no state {name!r}; it has {', '.join(names)}")
+        return self.engine.states.read(name)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the program with its new codes, or in adapter mode the adapters.
+
+        A path that ends in ``.pte`` takes the program: only the codes' bytes (and names that are
+        their digests) differ from the original, scales are as they were. In adapter mode, call
+        :meth:`merge` first. Any other path is for adapters: a ``.safetensors`` file, or a
+        folder with PEFT's two files.
+
+        Raises:
+            NybbleError: the file cannot be written, or the weights are not in the program.
+            ContractError: adapters that are not merged cannot go into a program.
+        """
+        target = Path(path)
+        if self._adapters and target.suffix != ".pte":
+            self._save_adapters(target)
+            return
+        if target.suffix != ".pte":
+            raise ContractError(f"{target}: a program's name ends in .pte")
+        if any(self.state(a.factor_names[1]).any() for a in self._adapters):
+            raise ContractError(
+                "the adapters are not part of the program yet: call trainer.merge() before "
+                "saving it, or name a .safetensors file"
+            )
+        changed = {layer.name: self._codes(layer) for layer in self.layers}
+        items = replacements(self.layers, changed)
+        write_whole(target, rewrite_program(self.program.data, items))
+
+    def merge(self) -> None:
+        """Round the adapters into their layers' codes, and set them to zero.
+
+        Raises:
+            ContractError: the trainer has no adapters.
+        """
+        if not self._adapters:
+            raise ContractError('only a trainer of mode="adapter" has adapters to merge')
+        for adapter in self._adapters:
+            down, up = (self.state(name) for name in adapter.factor_names)
+            codes = merged_codes(adapter, self._codes(adapter.layer), down, up)
+            self.engine.states.write(f"{adapter.name}.codes", codes)
+            self.engine.states.write(adapter.factor_names[1], np.zeros_like(up))
+
+    def checkpoint(self, directory: str | os.PathLike[str]) -> None:
+        """Write everything that :meth:`resume` needs into a folder, replacing what it held.
+
+        Raises:
+            NybbleError: it cannot be written; the previous checkpoint is whole.
+        """
+        self._steps.settle()
+        names = self.engine.states.names()
+        settings = {
+            **self._options.__dict__,
+            "loss": None if callable(self.loss) else self.loss,
+            "labels": self._labels,
+            "rng": self.rng.bit_generator.state,
+            "skipped": self._steps.skipped,
+        }
+        digest = program_digest(self.program.data)
+        states = {name: self.engine.states.read(name) for name in names}
+        write_checkpoint(directory, Checkpoint(states, settings, digest), self.program.data)
+
+    @classmethod
+    def resume(
+        cls,
+        directory: str | os.PathLike[str],
+        program: Program | None = None,
+        *,
+        loss: Loss | None = None,
+        device: str = "auto",
+    ) -> Trainer:
+        """The trainer of a checkpoint; it goes on as if it had never stopped, bit for bit.
+
+        Args:
+            directory: what :meth:`checkpoint` wrote.
+            program: the program, if it is loaded already; else the checkpoint's copy is loaded.
+            loss: needed again where it was a function.
+            device: for the checkpoint's copy.
+
+        Raises:
+            NybbleError: there is no checkpoint, or it cannot be read.
+            ContractError: ``program`` is another one than the checkpoint's.
+        """
+        saved, data = read_checkpoint(directory)
+        program = program or load(data, device=device)
+        if program_digest(program.data) != saved.program:
+            raise ContractError(
+                f"the checkpoint in {directory} is of another program; load the program.pte "
+                "beside it, or leave program out"
+            )
+        settings = dict(saved.settings)
+        labels, rng = settings.pop("labels"), settings.pop("rng")
+        skipped, name = settings.pop("skipped"), settings.pop("loss")
+        known: Loss | None = loss if name is None else name
+        if known is None:
+            raise ContractError("the checkpoint's loss was a function: pass it again as loss=...")
+        trainer = cls(program, known, **settings)
+        trainer._restore(saved.states, (labels[0], tuple(labels[1])), rng, skipped)
+        return trainer
+
+    def close(self) -> None:
+        """Free what the device holds for training; the program stays."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    def _restore(
+        self, states: Any, labels: tuple[str, tuple[int, ...]], rng: Any, skipped: int
+    ) -> None:
+        if self._engine is None:
+            self._prepare(labels)
+        for name, content in states.items():
+            self.engine.states.write(name, content)
+        applied = int(states["applied"][0])
+        self._steps = Steps(self.engine.checked, self._options.on_nonfinite, applied)
+        self._steps.skipped = skipped
+        self.rng.bit_generator.state = rng
+
+    def _prepare(self, labels: tuple[str, tuple[int, ...]]) -> None:
+        setup = Setup(self._method.graph, self.layers, self._adapters, self.loss, labels)
+        self._labels = labels
+        self._engine = Engine(self._method.device, setup, self._options.memory_budget)
+        self._steps = Steps(self._engine.checked, self._options.on_nonfinite, 0)
+
+    def _batch(self, batch: Sequence[Any]) -> list[Array]:
+        """Inputs and labels of a batch, checked and converted to the graph's types."""
+        if len(batch) != len(self._method.inputs) + 1:
+            listed = ", ".join(map(str, self._method.inputs))
+            raise ContractError(
+                f"a batch is {listed} and the labels; received {len(batch)} arrays"
+            )
+        arrays = self._method.arrays(batch[:-1])
+        if self._engine is None:
+            self._prepare(labels_spec(self.loss, self._method.graph, batch[-1]))
+        assert self._labels is not None
+        output = self._method.graph.outputs[0].shape
+        labels = check_labels(self.loss, batch[-1], *self._labels, output[-1] if output else 0)
+        return [*arrays, labels]
+
+    def _codes(self, layer: QuantizedLayer) -> Array:
+        first = next(item for item in self.layers if item.weight is layer.weight)
+        return self.state(f"{first.name}.codes")
+
+    def _save_adapters(self, path: Path) -> None:
+        names = [name for a in self._adapters for name in a.factor_names]
+        tensors = adapter_tensors(self._adapters, {name: self.state(name) for name in names})
+        first = self._adapters[0]
+        metadata = {"format": "pt", "r": str(first.rank), "lora_alpha": str(first.alpha)}
+        data = safetensors_bytes(tensors, metadata)
+        if path.suffix == ".safetensors":
+            write_whole(path, data)
+            return
+        write_whole(path / "adapter_model.safetensors", data)
+        write_whole(path / "adapter_config.json", adapter_config(self._adapters).encode())
+
+
+def method_of(program: Program, name: str | None) -> Method:
+    """The method called ``name``; None for ``forward``, or a program's only one."""
+    if name is None and len(program) == 1:
+        return program[program.methods[0]]
+    return program[name or "forward"]

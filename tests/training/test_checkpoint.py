@@ -1,0 +1,161 @@
+"""Checkpoints: whole at any moment, and resuming goes on bit for bit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nybble.contract import Array
+from nybble.errors import ContractError, NybbleError, ProgramFormatError
+from nybble.graph import GraphBuilder, Value
+from nybble.training import AdamW, Cosine, Trainer
+from nybble.training.files import read_safetensors, safetensors_bytes, write_whole
+
+from .conftest import mlp, program_of
+from .test_trainer import batch, losses
+
+SCHEDULE = Cosine(warmup=3, steps=20)
+
+
+def new_trainer(**options: Any) -> Trainer:
+    """A trainer whose settings are not the defaults."""
+    return Trainer(
+        program_of(mlp()), optimizer=AdamW(lr=1e-2, betas=(0.8, 0.99)), schedule=SCHEDULE,
+        **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["latent", "adapter"])
+def test_resuming_goes_on_bit_for_bit(tmp_path: Path, mode: Any) -> None:
+    """Losses, states and random draws after a restart are those of a run without one."""
+    whole = new_trainer(mode=mode, seed=5)
+    expected = losses(whole, 12)
+    first = new_trainer(mode=mode, seed=5)
+    losses(first, 7)
+    first.rng.permutation(9)
+    whole.rng.permutation(9)
+    first.checkpoint(tmp_path)
+    second = Trainer.resume(tmp_path, program_of(mlp()))
+    actual = [float(second.step(*batch(seed))) for seed in range(7, 12)]
+    assert expected[7:] == actual
+    for name in whole.engine.states.names():
+        np.testing.assert_array_equal(whole.state(name), second.state(name), err_msg=name)
+    np.testing.assert_array_equal(whole.rng.permutation(100), second.rng.permutation(100))
+    assert 12 == second.steps
+
+
+def test_loss_function_is_asked_for_again(tmp_path: Path) -> None:
+    """A checkpoint cannot hold a function, and says so."""
+
+    def loss(b: GraphBuilder, outputs: tuple[Value, ...], labels: Value) -> Value:
+        return b.math.mean(b.math.square(b.math.sub(outputs[0], labels)))
+
+    target = np.zeros((8, 12), np.float32)
+    trainer = Trainer(program_of(mlp()), loss)
+    trainer.step(batch()[0], target)
+    trainer.checkpoint(tmp_path)
+    with pytest.raises(ContractError, match="pass it again"):
+        Trainer.resume(tmp_path, program_of(mlp()))
+    resumed = Trainer.resume(tmp_path, program_of(mlp()), loss=loss)
+    assert float(trainer.step(batch()[0], target)) == float(resumed.step(batch()[0], target))
+
+
+def test_checkpoint_of_another_program_is_refused(tmp_path: Path) -> None:
+    """Neither resumed with it, nor overwritten by it."""
+    new_trainer().checkpoint(tmp_path)
+    other = program_of(mlp(), data=b"another program")
+    with pytest.raises(ContractError, match="of another program"):
+        Trainer.resume(tmp_path, other)
+    with pytest.raises(ContractError, match="choose another folder"):
+        Trainer(other).checkpoint(tmp_path)
+
+
+def test_missing_checkpoint_is_a_sentence(tmp_path: Path) -> None:
+    """An empty folder holds none."""
+    with pytest.raises(NybbleError, match="holds no checkpoint"):
+        Trainer.resume(tmp_path)
+
+
+@pytest.mark.parametrize("cut", [0, 5, 100, -1])
+def test_damaged_checkpoint_is_refused(tmp_path: Path, cut: int) -> None:
+    """A file that was cut is told, whatever is left of it."""
+    new_trainer().checkpoint(tmp_path)
+    file = tmp_path / "checkpoint.safetensors"
+    file.write_bytes(file.read_bytes()[:cut])
+    with pytest.raises(ProgramFormatError, match="not a whole safetensors file"):
+        Trainer.resume(tmp_path, program_of(mlp()))
+
+
+def test_full_disk_leaves_the_previous_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error in the middle of writing is a sentence, and the old file is whole."""
+    trainer = new_trainer()
+    losses(trainer, 2)
+    trainer.checkpoint(tmp_path)
+    before = (tmp_path / "checkpoint.safetensors").read_bytes()
+    losses(trainer, 2)
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(NybbleError, match="No space left on device"):
+        trainer.checkpoint(tmp_path)
+    assert before == (tmp_path / "checkpoint.safetensors").read_bytes()
+    assert {"checkpoint.safetensors", "program.pte"} == {p.name for p in tmp_path.iterdir()}
+
+
+WRITER = """
+import itertools, sys
+import numpy as np
+from nybble.training.files import safetensors_bytes, write_whole
+for number in itertools.count():
+    tensor = np.full(1 << 18, number, np.int32)
+    write_whole(sys.argv[1], safetensors_bytes({"x": tensor}, {"number": str(number)}))
+    print(number, flush=True)
+"""
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.013, 0.031, 0.057])
+def test_killed_writer_leaves_a_whole_file(tmp_path: Path, delay: float) -> None:
+    """Killed at any moment, the file is one of those that were written, from end to end."""
+    file = tmp_path / "checkpoint.safetensors"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(file)], stdout=subprocess.PIPE, env=environment
+    )
+    assert writer.stdout is not None
+    for _ in range(3):
+        writer.stdout.readline()
+    time.sleep(delay)
+    writer.send_signal(signal.SIGKILL)
+    writer.wait()
+    tensors, metadata = read_safetensors(file)
+    assert int(metadata["number"]) >= 2
+    assert (tensors["x"] == int(metadata["number"])).all()
+
+
+def test_safetensors_survive_a_round_trip(tmp_path: Path) -> None:
+    """Every element type and shape, empty and scalar ones too, comes back as it was."""
+    tensors: dict[str, Array] = {
+        "f": np.array([1.5, np.nan, -np.inf], np.float32),
+        "i": np.arange(6, dtype=np.int32).reshape(2, 3),
+        "u": np.arange(256, dtype=np.uint8),
+        "scalar": np.asarray(2**40, np.int64),
+        "empty": np.zeros((0, 3), np.float32),
+    }
+    write_whole(tmp_path / "t.safetensors", safetensors_bytes(tensors, {"a": "ü"}))
+    found, metadata = read_safetensors(tmp_path / "t.safetensors")
+    assert {"a": "ü"} == metadata
+    for name, tensor in tensors.items():
+        np.testing.assert_array_equal(tensor, found[name])
+        assert tensor.dtype == found[name].dtype

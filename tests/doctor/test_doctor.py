@@ -152,6 +152,22 @@ def test_absent_extras_are_noted_with_their_command() -> None:
         assert f'pip install "nybble[{extra}]"' == check.remedy
 
 
+def test_vulkan_is_judged_beside_webgpu() -> None:
+    """A Vulkan adapter is told with its matrix units; a failed trial or a refused one is a note."""
+    good = replace(ADAPTER, name="vulkan:0", features=("i8xi8->i32 16x16x32", "shaderInt8"))
+    assert (
+        "i8xi8->i32 16x16x32"
+        == named(judge(replace(FACTS, adapters=(good,))), "matrix units").detail
+    )
+    bad = replace(good, trial="the trial kernel gave 1 for 2")
+    facts = replace(FACTS, adapters=(bad,), vulkan_problems=("b: too old",))
+    assert "note" == named(judge(facts), "vulkan:0").status
+    assert named(judge(facts), "vulkan:0").detail.endswith(": the trial kernel gave 1 for 2")
+    assert ("note", "b: too old") == (
+        named(judge(facts), "Vulkan").status, named(judge(facts), "Vulkan").detail
+    )  # fmt: skip
+
+
 def test_a_missing_wgpu_is_missing() -> None:
     """Without wgpu there is no WebGPU, and pip is named."""
     check = named(judge(replace(FACTS, packages={**INSTALLED, "wgpu": None})), "wgpu")
@@ -167,9 +183,12 @@ def test_closed_device_files_have_a_remedy() -> None:
 def test_a_crashed_probe_keeps_what_it_had_said() -> None:
     """Adapters listed before a driver ended the process are kept; a line cut short is dropped."""
     record = {"name": "webgpu:0", "adapter": "a", "driver": "d", "kind": "cpu", "backend": "Metal"}
-    adapters, error = read_probe([json.dumps(record), '{"name": "webgpu:0", "pack'])
+    vulkan = {**record, "name": "vulkan:0", "trial": "the trial kernel ended the process"}
+    lines = [record, {"vulkan_problem": "b: too old"}, vulkan]
+    adapters, error, problems = read_probe([*map(json.dumps, lines), '{"name": "webgpu:0", "pack'])
     assert ("a", "the trial kernel was not run") == (adapters[0].adapter, adapters[0].packed_dot)
-    assert error == ""
+    assert "the trial kernel ended the process" == adapters[1].trial
+    assert ("", ("b: too old",)) == (error, problems)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for Python is a shell script")

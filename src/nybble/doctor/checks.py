@@ -68,7 +68,9 @@ def _adapters(facts: Facts) -> Iterator[Check]:
     if facts.probe_error:
         yield Check("WebGPU", "missing", facts.probe_error, _driver_remedy(facts))
     for adapter in facts.adapters:
-        yield from _adapter(adapter)
+        yield from _vulkan_adapter(adapter) if adapter.through_vulkan else _adapter(adapter)
+    for problem in facts.vulkan_problems:
+        yield Check("Vulkan", "note", problem, "Not needed: programs run through WebGPU as well.")
     if facts.nvidia_device and not any("nvidia" in _text(item) for item in facts.adapters):
         detail = "an NVIDIA device is present (/dev/nvidiactl) and Vulkan does not show it"
         yield Check("NVIDIA", "missing", detail, _NVIDIA_REMEDY)
@@ -84,8 +86,7 @@ def _adapter(adapter: AdapterFacts) -> Iterator[Check]:
         detail = f"{detail}: Mesa {mesa}'s lavapipe is slow"
         yield Check(adapter.name, "note", detail, _MESA_REMEDY)
     if adapter.packed_dot:
-        remedy = "Update the GPU's driver; if it is new, please report this with the line above."
-        yield Check("  packed int8 dot", "missing", adapter.packed_dot, remedy)
+        yield Check("  packed int8 dot", "missing", adapter.packed_dot, _UPDATE_DRIVER)
     else:
         yield Check("  packed int8 dot", "ok", "dot4I8Packed compiles and is right")
     for feature, without in _FEATURES.items():
@@ -95,6 +96,17 @@ def _adapter(adapter: AdapterFacts) -> Iterator[Check]:
         else:
             yield Check(f"  {feature}", "note", f"no: {without}")
     yield _limits(adapter)
+
+
+def _vulkan_adapter(adapter: AdapterFacts) -> Iterator[Check]:
+    detail = f"{adapter.adapter} ({adapter.kind}, {adapter.backend}, {adapter.driver})"
+    if adapter.trial:
+        yield Check(adapter.name, "note", f"{detail}: {adapter.trial}", _UPDATE_DRIVER)
+        return
+    yield Check(adapter.name, "ok", f"{detail}; a trial kernel runs and is right")
+    shapes = [feature for feature in adapter.features if "->" in feature]
+    units = ", ".join(shapes) or "none that Vulkan shows; the dot-product kernels serve"
+    yield Check("  matrix units", "ok", units)
 
 
 def _limits(adapter: AdapterFacts) -> Check:
@@ -172,6 +184,7 @@ _PURPOSE = {
     "torch": "needed to pass torch tensors, not for numpy arrays",
     "export": "needed to make .pte files, not to run them",
 }
+_UPDATE_DRIVER = "Update the GPU's driver; if it is new, please report this with the line above."
 _MESA_REMEDY = (
     "Mesa 25 is 3 to 7 times faster, and Dawn accepts it; on Debian 12, with bookworm-backports "
     "enabled: sudo apt-get install -t bookworm-backports mesa-vulkan-drivers"

@@ -19,7 +19,7 @@ NO_ADAPTER_STATUS = 3
 """The probe's exit status where it found no adapter."""
 
 _PACKAGES = (
-    *("nybble", "numpy", "wgpu", "wgpudawn", "jinja2", "rich", "typer"),
+    *("nybble", "numpy", "wgpu", "wgpudawn", "vulkan", "jinja2", "rich", "typer"),
     *("torch", "torchao", "executorch", "scikit-learn"),
 )
 _PROBE_SECONDS = 120.0
@@ -27,7 +27,10 @@ _PROBE_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class AdapterFacts:
-    """One device of ``nybble.devices()``; ``packed_dot`` is "" when the trial kernel was right."""
+    """One device of ``nybble.devices()``.
+
+    ``packed_dot`` (of WebGPU) and ``trial`` (of Vulkan) are "" when the trial kernel was right.
+    """
 
     name: str
     adapter: str
@@ -37,6 +40,12 @@ class AdapterFacts:
     features: tuple[str, ...] = ()
     limits: Mapping[str, int] = field(default_factory=dict)
     packed_dot: str = "the trial kernel was not run"
+    trial: str = ""
+
+    @property
+    def through_vulkan(self) -> bool:
+        """Whether nybble reaches it through Vulkan itself, WebGPU aside."""
+        return self.name.startswith("vulkan")
 
 
 @dataclass(frozen=True)
@@ -49,13 +58,14 @@ class Facts:
     packages: Mapping[str, str | None]
     adapters: tuple[AdapterFacts, ...] = ()
     probe_error: str = ""
+    vulkan_problems: tuple[str, ...] = ()
     nvidia_device: bool = False
     render_node_refused: bool = False
 
 
 def gather() -> Facts:
     """Look at this machine. Starts one child process, which may take some seconds."""
-    adapters, probe_error = _probe()
+    adapters, probe_error, vulkan_problems = _probe()
     nodes = list(Path("/dev/dri").glob("renderD*"))
     return Facts(
         python=sys.version_info[:3],
@@ -64,35 +74,41 @@ def gather() -> Facts:
         packages={name: _version(name) for name in _PACKAGES},
         adapters=adapters,
         probe_error=probe_error,
+        vulkan_problems=vulkan_problems,
         nvidia_device=Path("/dev/nvidiactl").exists(),
         render_node_refused=bool(nodes) and not any(os.access(node, os.W_OK) for node in nodes),
     )
 
 
-def read_probe(lines: list[str]) -> tuple[tuple[AdapterFacts, ...], str]:
-    """Read the probe's lines: the adapters, and its error or "". Lines cut short are left out."""
+def read_probe(lines: list[str]) -> tuple[tuple[AdapterFacts, ...], str, tuple[str, ...]]:
+    """Read the probe's lines: the adapters, its error or "", and what stops Vulkan.
+
+    Lines cut short are left out.
+    """
     adapters: dict[str, dict[str, Any]] = {}
-    error = ""
+    error, problems = "", []
     for line in lines:
         try:
             record = json.loads(line)
         except json.JSONDecodeError:
             continue
         error = record.get("error", error)
+        problems += [record["vulkan_problem"]] if "vulkan_problem" in record else []
         if "name" in record:
             adapters.setdefault(record["name"], {}).update(record)
     known = AdapterFacts.__dataclass_fields__
-    return tuple(
+    found = tuple(
         AdapterFacts(**{key: _frozen(value) for key, value in record.items() if key in known})
         for record in adapters.values()
-    ), error
+    )
+    return found, error, tuple(problems)
 
 
 def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _probe() -> tuple[tuple[AdapterFacts, ...], str]:
+def _probe() -> tuple[tuple[AdapterFacts, ...], str, tuple[str, ...]]:
     command = [sys.executable, "-m", "nybble.doctor.probe"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     try:
@@ -105,14 +121,14 @@ def _probe() -> tuple[tuple[AdapterFacts, ...], str]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return (), f"the driver did not answer within {_PROBE_SECONDS:.0f} seconds"
+        return (), f"the driver did not answer within {_PROBE_SECONDS:.0f} seconds", ()
     except OSError as error:
-        return (), f"the probe could not be started: {error}"
-    adapters, error_text = read_probe(child.stdout.splitlines())
+        return (), f"the probe could not be started: {error}", ()
+    adapters, error_text, problems = read_probe(child.stdout.splitlines())
     if not error_text and child.returncode not in (0, NO_ADAPTER_STATUS):
         said = child.stderr.strip().splitlines()[-1:] or ["and said nothing"]
         error_text = f"the probe ended with exit status {child.returncode}: {said[0]}"
-    return adapters, error_text
+    return adapters, error_text, problems
 
 
 def _version(package: str) -> str | None:

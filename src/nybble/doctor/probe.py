@@ -1,4 +1,4 @@
-"""Asks WebGPU what it finds. Runs as a process of its own: a broken driver may abort it.
+"""Asks WebGPU and Vulkan what they find, in a process of its own: a broken driver may abort it.
 
 ``python -m nybble.doctor.probe`` prints one JSON object a line: every adapter first, then the
 outcome of one small kernel on each. Exit status 0 says that an adapter was found, 3 that there is
@@ -14,6 +14,9 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
+from nybble.devices import vulkan
 from nybble.devices.webgpu import PROVIDERS, Adapter, adapters
 from nybble.doctor.facts import NO_ADAPTER_STATUS
 
@@ -38,7 +41,29 @@ def main() -> int:
         _print({"name": adapter.info.name, "packed_dot": _try_packed_dot(adapter)})
     if not found:
         _print({"error": _why_none()})
+    _probe_vulkan()
     return 0 if found else NO_ADAPTER_STATUS
+
+
+def _probe_vulkan() -> None:
+    for reason in vulkan.why_unusable():
+        _print({"vulkan_problem": reason})
+    for adapter in vulkan.adapters():
+        record = {**asdict(adapter.info), "limits": dict(adapter.info.limits)}
+        _print({**record, "trial": "the trial kernel ended the process"})
+        _print({"name": adapter.info.name, "trial": _try_vulkan(adapter)})
+
+
+def _try_vulkan(adapter: vulkan.Adapter) -> str:
+    """Return "" when a kernel ran on the adapter and its result is right, else a sentence."""
+    from nybble.testing import run_call
+
+    x = np.arange(-8, 8, dtype=np.float32)
+    try:
+        (result,) = run_call(vulkan.VulkanDevice(adapter), "aten.neg.default", {"x": x})
+    except Exception as error:  # noqa: BLE001  whatever the driver says is the finding
+        return _sentence(error)
+    return "" if np.array_equal(result, -x) else f"the trial kernel gave {result} for {-x}"
 
 
 def _print(record: dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ class Capabilities:
         max_groups: workgroups along one dimension.
         max_threads: invocations of one workgroup.
         max_workgroup_bytes: workgroup memory.
+        matrix_units: m x n x k of products on them, such as ``"i8xi8->i32 16x16x32"``.
     """
 
     kernels: bool = True
@@ -40,6 +41,7 @@ class Capabilities:
     max_groups: int = 65535
     max_threads: int = 256
     max_workgroup_bytes: int = 16384
+    matrix_units: tuple[str, ...] = ()
 
     def facts(self) -> dict[str, Any]:
         """The names that a kernel's ``when`` may read (:data:`kernel.DEVICE_FACTS`)."""
@@ -48,6 +50,7 @@ class Capabilities:
             "max_binding_words": self.max_binding // 4,
             "max_threads": self.max_threads,
             "max_workgroup_bytes": self.max_workgroup_bytes,
+            "matrix_units": self.matrix_units,
         }
 
 

@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-from characters import decode, encode, windows
 from numpy.typing import NDArray
 
 import nybble
+from characters import decode, encode, windows
 from nybble.cli.curve import check_plot, draw_curve, save_plot
 
 MODEL = Path(__file__).with_name("character.pte")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -78,7 +79,7 @@ def make_program(folder: Path, device: str) -> nybble.Program:
     """A perceptron with random weights, exported with 4-bit layers."""
     torch.manual_seed(0)
     layers: list[nn.Module] = []
-    for fan_in, fan_out in zip(SIZES[:-1], SIZES[1:], strict=True):
+    for fan_in, fan_out in pairwise(SIZES):
         layers += [nn.Linear(fan_in, fan_out), nn.ReLU()]
     path = folder / "perceptron.pte"
     network = nn.Sequential(*layers[:-1]).eval()

@@ -9,12 +9,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from rich import box
 from rich.table import Table
 
 from nybble.contract import Array
 from nybble.devices import Device, Executable
 from nybble.plan import Dispatch, Plan
+from nybble.report_text import short_name, short_shapes, table_text
+
+if TYPE_CHECKING:
+    from rich.console import JustifyMethod
 
 __all__ = ["Profile", "ProfileRow", "profile_method"]
 
@@ -63,16 +69,19 @@ class Profile:
             f"{self.method} on {self.device}: whole call {self.call_seconds * 1e3:.3f} ms, "
             f"kernels {self.kernel_seconds * 1e3:.3f} ms, {self.device_bytes / 1e6:.2f} MB"
         )
-        table = Table(title=title, title_justify="left")
+        # No vertical rules: nine columns leave 80 characters little for names and shapes.
+        table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
+        table.show_edge = False
         for column in ("#", "step", "shapes", "us", "share", "KB", "GB/s", "Mop", "Gop/s"):
             left = column in ("step", "shapes")
-            table.add_column(column, justify="left" if left else "right", no_wrap=not left)
+            justify: JustifyMethod = "left" if left else "right"
+            table.add_column(column, justify=justify, no_wrap=not left, overflow="fold")
         total = self.kernel_seconds or 1.0
         for number, row in enumerate(self.rows):
             table.add_row(
                 str(number),
-                row.label + (" [yellow](host)[/]" if row.on_host else ""),
-                row.shapes,
+                short_name(row.label) + (" [yellow](host)[/]" if row.on_host else ""),
+                short_shapes(row.shapes),
                 f"{row.seconds * 1e6:.1f}",
                 f"{row.seconds / total:.0%}",
                 f"{row.bytes_moved / 1e3:,.1f}",
@@ -81,6 +90,9 @@ class Profile:
                 f"{row.rate / 1e9:.2f}",
             )
         return table
+
+    def __str__(self) -> str:
+        return table_text(self.table())
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the steps as a trace that Perfetto (ui.perfetto.dev) opens."""

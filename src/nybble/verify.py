@@ -12,6 +12,7 @@ from nybble.devices import Device, HostDevice, run_reference
 from nybble.graph import Call, Graph, Value
 from nybble.plan import HostCall, make_plan
 from nybble.plan.place import COPY
+from nybble.report_text import short_name, short_shapes, table_text
 from nybble.testing import compare
 
 __all__ = ["CallCheck", "VerifyReport", "verify_method"]
@@ -68,12 +69,16 @@ class VerifyReport:
         """A row for each call."""
         table = Table(title=self.summary, title_justify="left")
         for column in ("#", "call", "shapes", "check", "result"):
-            table.add_column(column, justify="right" if column == "#" else "left")
+            table.add_column(column, justify="right" if column == "#" else "left", overflow="fold")
         for number, check in enumerate(self.checks):
             kind = "on host" if check.on_host else "bit for bit" if check.exact else "tolerance"
             result = "[green]equal[/]" if check.problem is None else f"[red]{check.problem}[/]"
-            table.add_row(str(number), check.operator, check.shapes, kind, result)
+            name, shapes = short_name(check.operator), short_shapes(check.shapes)
+            table.add_row(str(number), name, shapes, kind, result)
         return table
+
+    def __str__(self) -> str:
+        return table_text(self.table())
 
 
 def verify_method(

@@ -12,10 +12,15 @@ from nybble.contract.strides import (
     broadcast_axes,
     broadcast_shape,
     expanded_axes,
+    flipped_axes,
+    flipped_offset,
+    gathered_axes,
     kept_axes,
     permuted_axes,
     reduced_axes,
+    repeated_axes,
     sliced_axes,
+    unfolded_axes,
 )
 from nybble.errors import ContractError
 from nybble.testing import run_expected
@@ -73,6 +78,43 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         {"x": X, "kernel_size": (2, 2), "divisor_override": 0},
         "must not be 0",
     ),
+    ("aten.native_layer_norm.default", {"x": X, "normalized_shape": (5,)}, "that of the last axes"),
+    (
+        "aten.native_layer_norm.default",
+        {"x": X, "normalized_shape": (7,), "weight": _zeros(5)},
+        "weight must have the normalized shape",
+    ),
+    ("aten._softmax.default", {"x": X, "dim": 4}, "do not fit"),
+    (
+        "et_vk.sdpa.default",
+        {"q": X, "k": X, "v": X, "mask": _zeros(5, 4)},
+        "mask must broadcast to the scores",
+    ),
+    (
+        "update_cache.default",
+        {"value": _zeros(1, 2, 1, 3), "cache": _zeros(1, 4, 1, 3), "start_pos": 3},
+        "positions must lie in the cache",
+    ),
+    (
+        "aten.gather.default",
+        {"x": X, "dim": 1, "index": _zeros(2, 3, 6, 7, dtype=np.int32)},
+        "do not fit",
+    ),
+    ("aten.eq.Tensor", {"x": X, "other": _zeros(7, dtype=np.int32)}, "one element type"),
+    (
+        "aten.where.self",
+        {"condition": _zeros(2, dtype=np.bool_), "x": X, "other": X},
+        "do not broadcast",
+    ),
+    ("aten.argmax.default", {"x": _zeros(0, 3), "dim": 1}, "extreme of no elements"),
+    ("aten.flip.default", {"x": X, "dims": (4,)}, "must be one of the tensor's"),
+    ("aten.repeat.default", {"x": X, "repeats": (2,)}, "a count for each"),
+    ("aten.constant_pad_nd.default", {"x": X, "pad": (1,)}, "two counts for each"),
+    ("aten.constant_pad_nd.default", {"x": X, "pad": (-4, -4)}, "input is too small"),
+    ("aten.full.default", {"size": (2,), "value": 0.5, "out_dtype": "int32"}, "filled with an int"),
+    ("aten.arange.start_step", {"start": 3, "end": 1, "step": 1}, "must lead from start to end"),
+    ("aten.upsample_nearest2d.vec", {"x": X}, "either the size or the factors"),
+    ("aten.div.Tensor_mode", {"x": X, "other": X, "mode": "ceil"}, "'floor' or 'trunc'"),
     (
         "aten.max_pool2d_with_indices.default",
         {"x": X, "kernel_size": (2, 2), "padding": (2, 2)},
@@ -136,6 +178,23 @@ def test_expanded_and_sliced_axes_reach_every_element() -> None:
     assert spread == _walk(expanded_axes((3, 1), (2, 3, 4)), 0)
     part = _offsets(3, 11, 2)[:, 0:11:3].reshape(-1).tolist()
     assert part == _walk(sliced_axes((3, 11, 2), 1, 3, (3, 4, 2)), 0)
+
+
+def test_flipped_repeated_and_unfolded_axes_reach_every_element() -> None:
+    """Walking the axes gives the offsets of numpy's flip, tile and windows."""
+    start = flipped_offset((2, 3, 5), (0, -1))
+    flipped = [start + offset for offset in _walk(flipped_axes((2, 3, 5), (0, -1)), 0)]
+    assert _offsets(2, 3, 5)[::-1, :, ::-1].reshape(-1).tolist() == flipped
+    tiled = np.tile(_offsets(3, 2), (2, 1, 3)).reshape(-1).tolist()
+    assert tiled == _walk(repeated_axes((3, 2), (2, 1, 3)), 0)
+    windows = np.lib.stride_tricks.sliding_window_view(_offsets(2, 7, 3), 3, axis=1)[:, ::2]
+    assert windows.reshape(-1).tolist() == _walk(unfolded_axes((2, 7, 3), 1, 3, 2), 0)
+
+
+def test_gathered_axes_skip_the_indexed_axis() -> None:
+    """Walking the axes gives each index's own place, with 0 along the axis that it replaces."""
+    expected = (np.indices((2, 5, 3)) * np.array([12, 0, 1])[:, None, None, None]).sum(0)
+    assert expected.reshape(-1).tolist() == _walk(gathered_axes((2, 3, 4), 1, (2, 5, 3)), 0)
 
 
 @pytest.mark.parametrize("dims", [(1,), (0, 2), (-1, 1), (), (0, 1, 2, 3)])

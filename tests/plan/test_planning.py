@@ -351,3 +351,16 @@ def test_plan_prints_its_steps(sketch: Any) -> None:
     assert "host quantized" in str(
         make_plan(sketch.graph(sketch.dequantize(codes)), replace(SMALLEST, kernels=False))
     )
+
+
+def test_other_constants_are_another_structure(new_sketch: Any) -> None:
+    """Two plans that differ in a constant's content are not one with other parameters."""
+
+    def plan(content: float) -> Any:
+        drawing = new_sketch()
+        x = drawing.input("float32", 3)
+        y = drawing.call("aten.add.Tensor", x=x, other=drawing.constant(np.full(3, content, "f4")))
+        return make_plan(drawing.graph(y), SMALLEST)
+
+    assert plan(1.0).same_structure(plan(1.0))
+    assert not plan(1.0).same_structure(plan(2.0))

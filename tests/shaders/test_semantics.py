@@ -84,6 +84,8 @@ CLAIMS = [
     Claim("a signed remainder has the dividend's sign",
           of(f"bitcast<u32>(bitcast<i32>(a) % {_NONZERO})"), _BITS,
           lambda a, b: _truncated(a, b)[1]),
+    Claim("a number over zero is itself, with remainder 0",
+          of("a / (b & params.zero) + a % (b & params.zero)"), _BITS, lambda a, b: a),
     Claim("unsigned division and remainder", of("a / (b | 1u) * 3u + a % (b | 1u)"), _BITS,
           lambda a, b: a // (b | 1) * 3 + a % (b | 1)),
     Claim("comparisons of signed numbers", of("select(0u, 1u, bitcast<i32>(a) < bitcast<i32>(b))"),

@@ -124,7 +124,7 @@ def _read_archive(path: Path, specs: Sequence[TensorSpec]) -> tuple[Array, ...]:
 
 
 def _find(path: Path, present: Sequence[str], spec: TensorSpec, position: int) -> str:
-    wanted = (spec.name, f"input_{position}", f"arr_{position}")
+    wanted = tuple(dict.fromkeys((spec.name, f"input_{position}", f"arr_{position}")))
     for name in wanted:
         if name in present:
             return name

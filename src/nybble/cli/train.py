@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from nybble.training import Evaluation, Trainer
 
 __all__ = ["train"]
+
+
+_Pair: TypeAlias = tuple[Any, Any]
+"""Inputs and labels."""
 
 
 class LossName(str, Enum):
@@ -28,73 +32,108 @@ def _existing(metavar: str, about: str, *names: str) -> Any:
     return typer.Option(*names, metavar=metavar, exists=True, dir_okay=False, help=about)
 
 
+_File = Annotated[
+    Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A .pte program.")
+]
+_Data = Annotated[
+    tuple[Path, Path], _existing("X Y", "Inputs and labels, a .npy each, row by row.", "--data")
+]
+_Out = Annotated[Path, typer.Option("--out", metavar="TUNED", help="The .pte to write.")]
+_Epochs = Annotated[int, typer.Option(min=1, help="Passes over the data.")]
+_Lr = Annotated[float, typer.Option(min=0, help="Highest learning rate of AdamW.")]
+_Decay = Annotated[float, typer.Option(min=0, help="Decay of the latents.")]
+_Loss = Annotated[LossName, typer.Option(help="What to make small.")]
+_Glob = Annotated[str, typer.Option(metavar="GLOB", help="Which 4-bit layers.")]
+_Validation = Annotated[
+    tuple[Path, Path] | None,
+    _existing("X Y", "Evaluate on these and not on the data.", "--validation"),
+]
+_Checkpoint = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Write a checkpoint after every epoch.")
+]
+_Plot = Annotated[
+    Path | None, typer.Option(metavar="PNG", help="Draw the losses (needs matplotlib).")
+]
+_Device = Annotated[
+    str, typer.Option("--device", "-d", metavar="DEVICE", help="auto, webgpu or host.")
+]
+_Method = Annotated[
+    str | None, typer.Option("--method", "-m", metavar="NAME", help="The method to train.")
+]
+_Seed = Annotated[int, typer.Option(min=0, help="Of the order of rows.")]
+
+
 def train(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A .pte program.")
-    ],
-    data: Annotated[
-        tuple[Path, Path], _existing("X Y", "Inputs and labels, a .npy each, row by row.", "--data")
-    ],
-    out: Annotated[Path, typer.Option("--out", metavar="TUNED", help="The .pte to write.")],
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 3,
-    lr: Annotated[float, typer.Option(min=0, help="Highest learning rate of AdamW.")] = 1e-3,
-    weight_decay: Annotated[float, typer.Option(min=0, help="Decay of the latents.")] = 0.01,
-    loss: Annotated[LossName, typer.Option(help="What to make small.")] = LossName.cross_entropy,
-    trainable: Annotated[str, typer.Option(metavar="GLOB", help="Which 4-bit layers.")] = "*",
-    validation: Annotated[
-        tuple[Path, Path] | None,
-        _existing("X Y", "Evaluate on these and not on the data.", "--validation"),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write a checkpoint after every epoch.")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="PNG", help="Draw the losses (needs matplotlib).")
-    ] = None,
-    device: Annotated[
-        str, typer.Option("--device", "-d", metavar="DEVICE", help="auto, webgpu or host.")
-    ] = "auto",
-    method: Annotated[
-        str | None, typer.Option("--method", "-m", metavar="NAME", help="The method to train.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the order of rows.")] = 0,
+    file: _File,
+    data: _Data,
+    out: _Out,
+    epochs: _Epochs = 3,
+    lr: _Lr = 1e-3,
+    weight_decay: _Decay = 0.01,
+    loss: _Loss = LossName.cross_entropy,
+    trainable: _Glob = "*",
+    validation: _Validation = None,
+    checkpoint: _Checkpoint = None,
+    plot: _Plot = None,
+    device: _Device = "auto",
+    method: _Method = None,
+    seed: _Seed = 0,
 ) -> None:
     """Fine-tune 4-bit layers on your data; write the program back with new codes."""
     import nybble
-    from nybble.cli.curve import check_plot, draw_curve, save_plot
-    from nybble.training import AdamW, Cosine, Trainer
     from nybble.training.trainer import method_of
 
-    if plot is not None:
-        check_plot(plot)
-    if not out.parent.is_dir():
-        raise NybbleError(f"The folder {out.parent} of the program {out} does not exist: make it.")
+    _check_paths(out, plot)
     arrays = _arrays(data, "--data")
     shown = arrays if validation is None else _arrays(validation, "--validation")
     program = nybble.load(file, device=device)
     rows = _rows(method_of(program, method))
     steps = epochs * max(1, len(arrays[0]) // rows)
-    trainer = Trainer(
+    trainer = nybble.Trainer(
         program, loss.value, trainable=trainable, method=method, seed=seed,
-        optimizer=AdamW(lr=lr, weight_decay=weight_decay),
-        schedule=Cosine(steps=steps, warmup=steps // 20),
+        optimizer=nybble.AdamW(lr=lr, weight_decay=weight_decay),
+        schedule=nybble.Cosine(steps=steps, warmup=steps // 20),
     )  # fmt: skip
+    values = _run(trainer, arrays, shown, rows, epochs, checkpoint)
+    trainer.save(out)
+    stderr().print(f"wrote {out}")
+    _draw(plot, values, f"{file.name}, {epochs} epochs")
+
+
+def _check_paths(out: Path, plot: Path | None) -> None:
+    from nybble.cli.curve import check_plot
+
+    if plot is not None:
+        check_plot(plot)
+    if not out.parent.is_dir():
+        raise NybbleError(f"The folder {out.parent} of the program {out} does not exist: make it.")
+
+
+def _run(
+    trainer: Trainer, arrays: _Pair, shown: _Pair, rows: int, epochs: int, checkpoint: Path | None
+) -> list[float]:
+    """Evaluate, train, draw, evaluate; the losses of all steps."""
+    from nybble.cli.curve import draw_curve
+
     names = ", ".join(layer.name for layer in trainer.layers)
-    stderr().print(f"{program.device}: training {names}")
-    before = _evaluate(trainer, shown, rows)
-    stdout().print(f"before  {before}", highlight=False)
+    stderr().print(f"{trainer.program.device}: training {names}")
+    stdout().print(f"before  {_evaluate(trainer, shown, rows)}", highlight=False)
     values = _epochs(trainer, arrays, rows, epochs, checkpoint)
     after = _evaluate(trainer, shown, rows)
     stdout().print(draw_curve(values), highlight=False)
     stdout().print(f"after   {after}", highlight=False)
-    trainer.save(out)
-    stderr().print(f"wrote {out}")
+    return values
+
+
+def _draw(plot: Path | None, values: list[float], title: str) -> None:
+    from nybble.cli.curve import save_plot
+
     if plot is not None:
-        save_plot(plot, values, f"{file.name}, {epochs} epochs")
+        save_plot(plot, values, title)
         stderr().print(f"wrote {plot}")
 
 
-def _arrays(paths: tuple[Path, Path], option: str) -> tuple[Any, Any]:
+def _arrays(paths: tuple[Path, Path], option: str) -> _Pair:
     from nybble.cli.arrays import read_array
 
     x, labels = (read_array(path) for path in paths)
@@ -117,14 +156,14 @@ def _rows(method: Any) -> int:
     return int(method.inputs[0].shape[0])
 
 
-def _evaluate(trainer: Trainer, arrays: tuple[Any, Any], rows: int) -> Evaluation:
+def _evaluate(trainer: Trainer, arrays: _Pair, rows: int) -> Evaluation:
     from nybble.training import whole_batches
 
     return trainer.evaluate(whole_batches(*arrays, rows))
 
 
 def _epochs(
-    trainer: Trainer, arrays: tuple[Any, Any], rows: int, epochs: int, checkpoint: Path | None
+    trainer: Trainer, arrays: _Pair, rows: int, epochs: int, checkpoint: Path | None
 ) -> list[float]:
     """The losses of all steps."""
     from rich import progress as bars

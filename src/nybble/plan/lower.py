@@ -156,7 +156,7 @@ class _Lowering:
             assert value.constant is not None
             words = layout.pack(value.constant, names)
             self.constant_of[key] = len(self.sizes)
-            self.constants.append(Constant(len(self.sizes), words))
+            self.constants.append(Constant(len(self.sizes), words, value.constant))
             self.sizes.append(max(ALIGNMENT, -(-words.nbytes // ALIGNMENT) * ALIGNMENT))
         return self.constant_of[key]
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from nybble.contract import Array, Layout
 from nybble.contract.layouts import Words
 from nybble.graph import Call, TensorSpec, Value
@@ -79,10 +81,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Constant:
-    """Words uploaded once, into a buffer of their own."""
+    """Words uploaded once, into a buffer of their own; ``source`` is what they were packed from."""
 
     buffer: int
     words: Words = field(repr=False)
+    source: Array = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,7 @@ class Plan:
             (self.buffers, len(self.params), len(self.steps))
             == (other.buffers, len(other.params), len(other.steps))
             and all(_same_step(a, b) for a, b in zip(self.steps, other.steps, strict=True))
+            and all(map(_same_constant, self.constants, other.constants))
             and [_position(p) for p in (*self.inputs, *self.outputs)]
             == [_position(p) for p in (*other.inputs, *other.outputs)]
         )
@@ -232,6 +236,15 @@ def _same_step(one: Dispatch | HostCall, other: Dispatch | HostCall) -> bool:
         other.writes,
         other.params,
     )
+
+
+def _same_constant(one: Constant, other: Constant) -> bool:
+    """Whether two constants are one: the same memory of a file, or folded to the same content."""
+    first, second = one.source, other.source
+    if (one.buffer, first.shape, first.dtype) != (other.buffer, second.shape, second.dtype):
+        return False
+    same_memory = first.__array_interface__["data"] == second.__array_interface__["data"]
+    return same_memory or bool(np.array_equal(first, second))
 
 
 def _position(place: Place) -> tuple[int, str, tuple[int, ...]]:

@@ -116,8 +116,21 @@ def binary(c: Context, sign: str, left: Value, right: Value) -> Value:
     result = left.type
     if sign in _COMPARISONS:
         result = vector(left.type.count, BOOL) if left.type.kind == "vector" else BOOL
-    c.costly += sign in ("/", "%") and op is not Op.F_DIV and right.number is None
+    if sign in ("/", "%") and scalar_of(left.type) is not F32 and right.number is None:
+        c.costly += 1
+        right = _safe_divisor(c, left, right)
     return c.emit(op, result, c.id(left), c.id(right))
+
+
+def _safe_divisor(c: Context, left: Value, right: Value) -> Value:
+    """1 in place of 0, and of -1 under -2^31: what WGSL defines, where SPIR-V leaves it open."""
+    kind = right.type
+    unsafe = binary(c, "==", right, Value(kind, 0, 0))
+    if scalar_of(kind) is I32:
+        lowest = binary(c, "==", left, Value(kind, 0, -(2**31)))
+        overflow = binary(c, "&", lowest, binary(c, "==", right, Value(kind, 0, -1)))
+        unsafe = binary(c, "|", unsafe, overflow)
+    return c.emit(Op.SELECT, kind, c.id(unsafe), c.id(Value(kind, 0, 1)), c.id(right))
 
 
 def splat(c: Context, operand: Value, wanted: Type) -> Value:

@@ -14,7 +14,7 @@ from nybble.contract import Array
 from nybble.errors import ContractError, NybbleError
 from nybble.program import Method, Program, load
 
-from .adapter import Adapter, adapter_config, adapter_tensors, new_adapters
+from .adapter import adapter_config, adapter_tensors, new_adapters
 from .checkpoint import Checkpoint, program_digest, read_checkpoint, write_checkpoint
 from .engine import Engine
 from .evaluation import Evaluation, Totals
@@ -113,20 +113,14 @@ class Trainer:
         self.loss = loss
         self._method = method_of(program, method)
         self.layers = select_layers(find_layers(self._method.graph), globs)
-        if self._method.graph.states:
-            raise ContractError(
-                f"method '{self._method.name}' keeps state between calls, such as a cache; train "
-                "a method without"
-            )
-        self._adapters: tuple[Adapter, ...] = ()
-        if mode == "adapter":
-            self._adapters = new_adapters(self.layers, rank, alpha, self.rng)
+        _refuse_states(self._method)
+        adapted = self.layers if mode == "adapter" else ()
+        self._adapters = new_adapters(adapted, rank, alpha, self.rng)
         self._labels: tuple[str, tuple[int, ...]] | None = None
         self._engine: Engine | None = None
         self._steps = Steps((), on_nonfinite, 0)
-        if callable(loss):
-            return
-        self._prepare(labels_spec(loss, self._method.graph))
+        if not callable(loss):
+            self._prepare(labels_spec(loss, self._method.graph))
 
     def step(self, *batch: Any) -> StepLoss:
         """Take one step.
@@ -360,3 +354,11 @@ def method_of(program: Program, name: str | None) -> Method:
     if name is None and len(program) == 1:
         return program[program.methods[0]]
     return program[name or "forward"]
+
+
+def _refuse_states(method: Method) -> None:
+    if method.graph.states:
+        raise ContractError(
+            f"method '{method.name}' keeps state between calls, such as a cache; train a method "
+            "without"
+        )

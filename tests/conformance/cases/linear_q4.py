@@ -92,16 +92,21 @@ def _linears() -> list[Case]:
 
 
 def _uneven_linears() -> list[Case]:
-    """One input so large that the others matter only where its code stands for 0; an infinity."""
+    """One input whose codes stand for 0, and which is by far the largest; an infinity; a NaN."""
     case = _linear((1,), 1024, 1024, 32)
     weight = case.arguments["weight"].copy()
-    weight[:512, 64] = 8 * 17
+    zero = weight.copy()
+    zero[:, 64] = 8 * 17
     cases = []
-    for label, large in ("large", np.float32(1e7)), ("infinite", _INFINITY):
+    for label, large, codes in (
+        ("large", np.float32(1e7), zero),
+        ("infinite", _INFINITY, weight),
+        ("nan", np.float32(np.nan), weight),
+    ):
         x = np.zeros_like(case.arguments["x"])
         x[0, 129:160] = case.arguments["x"][0, 129:160]
         x[0, 128] = large
-        arguments = {**case.arguments, "x": x, "weight": weight}
+        arguments = {**case.arguments, "x": x, "weight": codes}
         cases.append(Case(case.operator, arguments, ("weight",), label))
     return cases
 

@@ -259,4 +259,5 @@ def _capabilities(adapter: Adapter) -> Capabilities:
             limits["maxComputeWorkGroupInvocations"], limits["maxComputeWorkGroupSize"]
         ),
         max_workgroup_bytes=limits["maxComputeSharedMemorySize"],
+        matrix_units=tuple(map(str, adapter.matrix_shapes)),
     )

@@ -11,9 +11,10 @@ from bench.common import FOLDER, RESULTS
 HEAD = """# Results
 
 Made by `python -m bench.report` from `bench/results/*.json`, which
-`python -m bench.run --save NAME` writes; nothing here is typed by hand. Each table is one run on one machine. *least .. most* are the
-extremes over the run's repeats, *floor* what the adapter could do at best, *target* what the
-project asked for. Kernel times are GPU timestamps.
+`python -m bench.run --save NAME` writes; nothing here is typed by hand.
+Each table is one run on one machine. *least .. most* are the extremes over the run's repeats,
+*floor* what the adapter could do at best, *target* what the project asked for.
+Kernel times are GPU timestamps.
 """
 NOTES = FOLDER / "NOTES.md"
 

@@ -7,6 +7,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +17,7 @@ import nybble.ops  # noqa: F401  (declares the operators)
 from nybble import formats
 from nybble.contract import Array
 from nybble.devices import Device, Executable, States, open_device
-from nybble.errors import ContractError, NybbleError, UnsupportedProgramError
+from nybble.errors import ContractError, NybbleError, ProgramFormatError, UnsupportedProgramError
 from nybble.graph import Graph, TensorSpec, format_graph
 from nybble.graph.build import build_graph
 from nybble.graph.symbols import Specialization
@@ -65,18 +66,30 @@ def load(
         kind = type(external).__name__
         raise ContractError(f"external: expected a list of .ptd files, received one {kind}")
     data = _read(source)
-    file = formats.read_program(data, [_read(item) for item in external])
+    with _named(source):
+        file = formats.read_program(data, [_read(item) for item in external])
+        builders = [partial(build_graph, method) for method in file.methods]
+        graphs = [build() for build in builders]
     for sentence in file.warnings:
         warnings.warn(sentence, stacklevel=2)
     opened = open_device(device)
     states = opened.new_states()
     methods = []
-    builders = [partial(build_graph, method) for method in file.methods]
-    for build, graph in [(build, build()) for build in builders]:
-        methods.append(  # noqa: PERF401 (a comprehension would shift the warnings' stacklevel)
-            Method(opened, graph, on_unsupported, states, build)
-        )
+    for build, graph in zip(builders, graphs, strict=True):
+        methods.append(Method(opened, graph, on_unsupported, states, build))
     return Program(opened, methods, states, data)
+
+
+@contextmanager
+def _named(source: Source) -> Iterator[None]:
+    """Put the file's name before the sentence of an error about its content."""
+    try:
+        yield
+    except (ProgramFormatError, UnsupportedProgramError) as error:
+        if isinstance(source, (str, os.PathLike)):
+            text = str(error.args[0]).removeprefix("the program: ")
+            error.args = (f"{os.fspath(source)}: {text}", *error.args[1:])
+        raise
 
 
 class Program(Mapping[str, "Method"]):

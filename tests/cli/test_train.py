@@ -124,14 +124,14 @@ def test_plot_is_drawn_or_refused_before_training(
 
 
 def test_curve_shows_the_fall() -> None:
-    """Bars fall with the values, the labels are the highest and the lowest row's."""
+    """Bars fall with the values; the labels are the highest value and zero."""
     text = draw_curve([4.0, 3.0, 2.0, 1.0], height=4)
     assert [
         "   4.0000 │█",
         "          │██",
         "          │███",
-        "   1.0000 │████",
-        "          └──── 4 steps",
+        "          │████",
+        "        0 └──── 4 steps",
     ] == text.splitlines()
 
 

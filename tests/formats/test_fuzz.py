@@ -142,38 +142,47 @@ def check_program(program: ProgramFile) -> None:
                 check_graph(delegate.graph)
 
 
+_TENSOR = {"scalar_type": 6, "sizes": [2, 2], "dim_order": [1, 0]}
+_EXTERNAL = {"location": 1, "fully_qualified_name": "w"}
+_VALUES: list[tuple[str, dict[str, Any]]] = [
+    ("Null", {}),
+    ("Int", {"value": 5}),
+    ("Bool", {"value": True}),
+    ("Double", {"value": 0.5}),
+    ("String", {"value": "mean"}),
+    ("Tensor", {**_TENSOR, "allocation_info": {"memory_id": 1}, "shape_dynamism": 1}),
+    ("Tensor", {**_TENSOR, "data_buffer_idx": 1}),
+    ("Tensor", {**_TENSOR, "data_buffer_idx": 1, "allocation_info": {"memory_id": 1}}),
+    ("Tensor", {**_TENSOR, "extra_tensor_info": _EXTERNAL}),
+    ("IntList", {"items": [1, 1]}),
+    ("DoubleList", {"items": [0.5, 1.5]}),
+    ("BoolList", {"items": [True]}),
+    ("TensorList", {"items": [5, 6]}),
+    ("OptionalTensorList", {"items": [-1, 6]}),
+]
+_GRAPH_VALUES: list[tuple[str, dict[str, Any]]] = [
+    ("VkTensor", {"datatype": 5, "dims": [2, 2], "constant_id": -1}),
+    ("VkTensor", {"datatype": 5, "dims": [2, 2], "constant_id": 0}),
+    ("VkTensor", {"datatype": 5, "dims": [3], "constant_id": 1}),
+    ("ValueList", {"items": [0, 1]}),
+    ("SymInt", {"value": 3}),
+    ("IntList", {"items": [1, 2]}),
+    ("String", {"value": "relu"}),
+]
+_INSTRUCTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("KernelCall", {"op_index": 0, "args": [5, 9]}),
+    ("DelegateCall", {"delegate_index": 0, "args": [5, 5]}),
+    ("MoveCall", {"move_from": 5, "move_to": 5}),
+    ("JumpFalseCall", {"cond_value_index": 2, "destination_instruction": 5}),
+    ("FreeCall", {"value_index": 5}),
+]
+
+
 def everything(files: Files) -> bytes:
     """One program with every kind of value, instruction, storage and delegate."""
-    tensor = {"scalar_type": 6, "sizes": [2, 2], "dim_order": [1, 0]}
-    external = {"location": 1, "fully_qualified_name": "w"}
-    values: list[tuple[str, dict[str, Any]]] = [
-        ("Null", {}),
-        ("Int", {"value": 5}),
-        ("Bool", {"value": True}),
-        ("Double", {"value": 0.5}),
-        ("String", {"value": "mean"}),
-        ("Tensor", {**tensor, "allocation_info": {"memory_id": 1}, "shape_dynamism": 1}),
-        ("Tensor", {**tensor, "data_buffer_idx": 1}),
-        ("Tensor", {**tensor, "data_buffer_idx": 1, "allocation_info": {"memory_id": 1}}),
-        ("Tensor", {**tensor, "extra_tensor_info": external}),
-        ("IntList", {"items": [1, 1]}),
-        ("DoubleList", {"items": [0.5, 1.5]}),
-        ("BoolList", {"items": [True]}),
-        ("TensorList", {"items": [5, 6]}),
-        ("OptionalTensorList", {"items": [-1, 6]}),
-    ]
-    graph_values: list[tuple[str, dict[str, Any]]] = [
-        ("VkTensor", {"datatype": 5, "dims": [2, 2], "constant_id": -1}),
-        ("VkTensor", {"datatype": 5, "dims": [2, 2], "constant_id": 0}),
-        ("VkTensor", {"datatype": 5, "dims": [3], "constant_id": 1}),
-        ("ValueList", {"items": [0, 1]}),
-        ("SymInt", {"value": 3}),
-        ("IntList", {"items": [1, 2]}),
-        ("String", {"value": "relu"}),
-    ]
     blob = files.blob(
         {
-            "values": [{"value": value} for value in graph_values],
+            "values": [{"value": value} for value in _GRAPH_VALUES],
             "chain": [{"name": "aten.cat.default", "args": [3, 0]}],
             "constants": [
                 {"offset": 2**64 - 1, "length": 16, "named_key": SHA256},
@@ -184,20 +193,13 @@ def everything(files: Files) -> bytes:
         },
         FLOATS,
     )
-    instructions: list[tuple[str, dict[str, Any]]] = [
-        ("KernelCall", {"op_index": 0, "args": [5, 9]}),
-        ("DelegateCall", {"delegate_index": 0, "args": [5, 5]}),
-        ("MoveCall", {"move_from": 5, "move_to": 5}),
-        ("JumpFalseCall", {"cond_value_index": 2, "destination_instruction": 5}),
-        ("FreeCall", {"value_index": 5}),
-    ]
     vulkan = {"id": "VulkanBackend", "compile_specs": [{"key": "force_fp16", "value": b"\1"}]}
     plan = {
-        "values": [{"value": value} for value in values],
+        "values": [{"value": value} for value in _VALUES],
         "inputs": [5],
         "outputs": [5],
         "operators": [{"name": "aten::sum", "overload": "IntList_out"}],
-        "chains": [{"instructions": [{"arguments": call} for call in instructions]}],
+        "chains": [{"instructions": [{"arguments": call} for call in _INSTRUCTIONS]}],
         "delegates": [
             {**vulkan, "processed": {"location": 1, "index": 0}},
             {**vulkan, "processed": {"location": 0, "index": 0}},

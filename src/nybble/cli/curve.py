@@ -26,9 +26,9 @@ def draw_curve(values: Sequence[float], width: int = 64, height: int = 8) -> str
     for row in range(height, 0, -1):
         filled = [value / top * height - (row - 1) for value in columns]
         bars = "".join(_EIGHTHS[round(8 * min(1.0, max(0.0, part)))] for part in filled)
-        label = f"{top * row / height:9.4f}" if row in (1, height) else " " * 9
+        label = f"{top:9.4f}" if row == height else " " * 9
         lines.append(f"{label} │{bars.rstrip()}")
-    lines.append(f"{'':9} └{'─' * len(columns)} {len(values)} steps")
+    lines.append(f"{0:9d} └{'─' * len(columns)} {len(values)} steps")
     return "\n".join(lines)
 
 

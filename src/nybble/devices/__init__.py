@@ -73,7 +73,7 @@ def _automatic() -> Device:
         return open_device("webgpu")
     except DeviceError as error:
         warnings.warn(
-            f"no WebGPU device can be used, the numpy references on the host are: {error}",
+            f"running on the host's numpy references, which are slow: {error}",
             stacklevel=4,
         )
         return HostDevice()

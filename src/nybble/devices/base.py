@@ -11,9 +11,12 @@ import numpy as np
 from nybble.contract import Array, Layout
 from nybble.errors import ContractError
 from nybble.graph import Call
-from nybble.plan import Capabilities, Place, Plan
+from nybble.plan import Capabilities, Dispatch, Place, Plan
 
-__all__ = ["Device", "DeviceInfo", "Executable", "Pending", "States", "Timing", "run_reference"]
+__all__ = [
+    "Device", "DeviceInfo", "Executable", "Pending", "States", "TimedExecutable", "Timing",
+    "check_dispatches", "check_state", "run_reference",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,28 @@ class Executable(Protocol):
         ...
 
 
+class TimedExecutable(Executable, Protocol):
+    """An executable of a GPU, whose dispatches can be repeated and timed by themselves."""
+
+    def time_steps(self, indices: Sequence[int], repeats: int) -> list[list[float]]:
+        """Seconds of steps that run in the given order, ``repeats`` times, each alone on the GPU.
+
+        They work on what the last run left in the buffers, so run the plan before. What they
+        change in place stays changed.
+
+        Args:
+            indices: positions in the plan's steps, all of them dispatches.
+            repeats: how often the whole sequence is repeated, without going back to the host.
+
+        Returns:
+            A list for each repeat: the seconds of each step in turn.
+
+        Raises:
+            ContractError: a step is not a dispatch.
+        """
+        ...
+
+
 class States(Protocol):
     """Named values that stay on a device between runs, shared by the plans prepared with them."""
 
@@ -117,6 +142,23 @@ class Device(Protocol):
     def prepare(self, plan: Plan, states: States | None = None) -> Executable:
         """Make a plan ready to run; its states are looked up in, or added to, ``states``."""
         ...
+
+
+def check_dispatches(plan: Plan, indices: Sequence[int]) -> Sequence[int]:
+    """``indices``, all of which are dispatches of the plan.
+
+    Raises:
+        ContractError: a step runs on the host, or there is none of that number.
+    """
+    dispatches = {i for i, step in enumerate(plan.steps) if isinstance(step, Dispatch)}
+    for index in indices:
+        if index not in dispatches:
+            raise ContractError(
+                f"step {index} of method '{plan.name}': expected a dispatch to time, received "
+                f"{'a call on the host' if index in range(len(plan.steps)) else 'no step'}; "
+                f"its dispatches are {sorted(dispatches)}"
+            )
+    return indices
 
 
 def check_state(name: str, place: Place, content: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from nybble.export.checks import (
     check_path,
     checked_batches,
 )
-from nybble.export.file_calls import calls_in_file
+from nybble.export.file_calls import FileCall, calls_in_file
 from nybble.export.matching import match_layers
 from nybble.export.quiet import quiet
 from nybble.export.report import ExportReport, ExportWarning, Form
@@ -124,8 +124,9 @@ def _export(request: _Request, stages: Stages) -> ExportReport:
     with stages.stage(f"lower through {partitioner.__name__}"):
         lowered = lower(graph, request.inputs, [partitioner({})], request.dynamic_shapes)
     with stages.stage(f"write and inspect {request.target.name}"):
-        _write(request.target, lowered.program)
         calls = calls_in_file(lowered.program)
+        _check_delegated(calls, partitioner.__name__)
+        _write(request.target, lowered.program)
         layers = match_layers(find_layers(graph, request.form, kept_float), calls)
     outside = tuple(call.name for call in calls if call.outside)
     given_up = dict.fromkeys(layer.warning for layer in layers if layer.given_up)
@@ -134,7 +135,7 @@ def _export(request: _Request, stages: Stages) -> ExportReport:
         size=len(lowered.program),
         layers=layers,
         outside=outside,
-        warnings=(*given_up, *_outside_warnings(outside, len(calls), partitioner.__name__)),
+        warnings=(*given_up, *_outside_warnings(calls, partitioner.__name__)),
         seconds=stages.seconds,
         reference=graph,
     )
@@ -170,23 +171,29 @@ def _quantized(request: _Request, stages: Stages) -> tuple[torch.fx.GraphModule,
     return graph, kept_float
 
 
-def _outside_warnings(outside: tuple[str, ...], total: int, partitioner: str) -> list[str]:
-    if not outside:
-        return []
-    listed = ", ".join(
+def _check_delegated(calls: Sequence[FileCall], partitioner: str) -> None:
+    """Raise NybbleError where nothing is delegated: no runtime of such files could load it."""
+    if calls and all(call.outside for call in calls):
+        raise NybbleError(
+            f"{partitioner} accepted no operator of this module ({_listed(calls)}), so the program "
+            "would have nothing to run on a GPU; it was not written."
+        )
+
+
+def _listed(calls: Sequence[FileCall]) -> str:
+    return ", ".join(
         name if count == 1 else f"{name} ({count} calls)"
-        for name, count in Counter(outside).items()
+        for name, count in Counter(call.name for call in calls if call.outside).items()
     )
-    if len(outside) == total:
-        sentence = (
-            f"{partitioner} accepted no operator of this module, so nothing in the program is "
-            f"delegated to VulkanBackend: {listed}."
-        )
-    else:
-        sentence = (
-            f"{partitioner} left these operators outside VulkanBackend: {listed}. nybble runs them "
-            "on the device where it has the operator, otherwise on the host."
-        )
+
+
+def _outside_warnings(calls: Sequence[FileCall], partitioner: str) -> list[str]:
+    if not any(call.outside for call in calls):
+        return []
+    sentence = (
+        f"{partitioner} left these operators outside VulkanBackend: {_listed(calls)}. nybble runs "
+        "them on the device where it has the operator, otherwise on the host."
+    )
     return [sentence]
 
 

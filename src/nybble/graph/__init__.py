@@ -7,6 +7,6 @@ from .single import single_call
 from .verify import verify_graph
 
 __all__ = [
-    "Call", "Graph", "GraphBuilder", "State", "TensorSpec", "Value", "format_graph", "make_call", "nbytes", "single_call",
-    "verify_graph",
+    "Call", "Graph", "GraphBuilder", "State", "TensorSpec", "Value", "format_graph", "make_call",
+    "nbytes", "single_call", "verify_graph",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ import numpy as np
 from nybble.contract import CHANNELS4, Kernel, Layout, constant_layout, u32
 from nybble.contract.annotations import Array
 
-from .output_stage import FLUSHED, FLOAT_CONSTANTS, INPUT_PARAMS, STAGE_CONSTANTS, STAGE_PARAMS
+from .output_stage import FLOAT_CONSTANTS, FLUSHED, INPUT_PARAMS, STAGE_CONSTANTS, STAGE_PARAMS
 
 __all__ = ["RowProduct", "row_kernels"]
 
@@ -75,11 +75,39 @@ _TILES = {
 }
 
 
+@dataclass(frozen=True)
+class _MatrixTile:
+    """A workgroup's rows by channels on the matrix units, its subgroups, vectors a step."""
+
+    tile_m: int
+    tile_n: int
+    across: int
+    down: int
+    step: int
+
+
+_MATRIX_TILES = {
+    _MatrixTile(128, 128, 2, 2, 4): 4194304,
+    _MatrixTile(64, 64, 2, 2, 4): 1048576,
+    _MatrixTile(32, 64, 2, 2, 8): 524288,
+    _MatrixTile(32, 32, 2, 2, 8): 0,
+}
+# The shape also tells that a subgroup has 32 threads: the GPUs that report it have no other.
+_MATRIX_UNITS = "'i8xi8->i32 16x16x32' in matrix_units and max_workgroup_bytes >= 32768"
+_MATRIX_ROWS = 16
+"""Rows from which a tile of them is no waste."""
+
+
 def row_kernels(product: RowProduct) -> list[Kernel]:
     """The kernels for a product, in order of preference; their conditions leave some calls out."""
     kernels = []
     for wide in (True, False):
         kernels.append(_float_kernel(product, wide))
+        kernels += [
+            _matrix_kernel(product, wide, matrix_tile, size)
+            for matrix_tile, size in _MATRIX_TILES.items()
+            if product.many_rows or size == 0
+        ]
         if not product.constants["IMAGE"]:
             kernels.append(_split_kernel(product, wide))
         kernels += [
@@ -121,6 +149,22 @@ def _tile_layout(product: RowProduct, tile: _Tile) -> Layout:
         return _with_sums(padded, split.transpose(4, 0, 1, 3, 2, 5))
 
     name = f"{product.name}_tiles_{tile.tile_n}x{tile.columns}x{tile.step}"
+    return constant_layout(name, pack)
+
+
+def _matrix_layout(product: RowProduct, tile: _MatrixTile) -> Layout:
+    """Vectors ``[tile, step, vector]``, those of a step in the order in which they are stored."""
+    lines = np.arange(tile.tile_n)
+    if tile.step == 4:
+        lines = (lines & ~7) | ((lines >> 1) & 3) | ((lines & 1) << 2)
+
+    def pack(weight: Array, names: Mapping[str, Any]) -> Array:
+        padded = _padded_rows(product.matrix(weight, names), tile.tile_n, 16 * tile.step)
+        depth = 16 * tile.step
+        split = padded.reshape(-1, tile.tile_n, padded.shape[1] // depth, depth)
+        return _with_sums(padded, split[:, lines].transpose(0, 2, 1, 3))
+
+    name = f"{product.name}_matrix_{tile.tile_n}x{tile.step}"
     return constant_layout(name, pack)
 
 
@@ -168,6 +212,35 @@ def _split_kernel(product: RowProduct, wide: bool) -> Kernel:
         when=[
             "not software",
             f"{product.rows} <= 49 or {product.rows} <= 256 and {product.depth} >= 384",
+        ],
+    )
+
+
+def _matrix_kernel(product: RowProduct, wide: bool, tile: _MatrixTile, size: int) -> Kernel:
+    return _kernel(
+        product,
+        "rows_matrix.wgsl",
+        wide,
+        grid=f"tiles_across * cdiv(rows, {tile.tile_m})",
+        channels=f"round_up({product.features}, {tile.tile_n})",
+        params={
+            "tiles_across": f"cdiv({product.features}, {tile.tile_n})",
+            "steps": f"cdiv(({product.taps}) * {product.words}, {4 * tile.step})",
+        },
+        constants={
+            "TILE_M": tile.tile_m,
+            "TILE_N": tile.tile_n,
+            "ACROSS": tile.across,
+            "DOWN": tile.down,
+            "STEP": tile.step,
+        },
+        weight=_matrix_layout(product, tile),
+        weight_width=4,
+        when=[
+            "not software",
+            _MATRIX_UNITS,
+            f"{product.rows} >= {_MATRIX_ROWS}",
+            f"{product.rows} * {product.features} >= {size}",
         ],
     )
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nybble.contract import Array
-from nybble.devices.base import Timing, run_reference
+from nybble.devices.base import Timing, check_dispatches, run_reference
 from nybble.errors import DeviceError
 from nybble.plan import Dispatch, HostCall, Place, Plan
 
@@ -102,6 +103,19 @@ class VulkanExecutable:
             timings.append(Timing(index, seconds, begin, isinstance(step, HostCall)))
             begin += seconds
         return timings
+
+    def time_steps(self, indices: Sequence[int], repeats: int) -> list[list[float]]:
+        """Seconds of dispatches by themselves; see TimedExecutable."""
+        self._check_open()
+        dispatches = [self.bound[i] for i in check_dispatches(self.plan, indices)]
+        timer = SegmentTimer(self.device, [dispatches * repeats])
+        try:
+            # A GPU left alone clocks down while commands are recorded: the first run wakes it.
+            timer.run(self._hosted)
+            seconds = iter(timer.run(self._hosted))
+        finally:
+            timer.close()
+        return [list(islice(seconds, len(dispatches))) for _ in range(repeats)]
 
     def take(self, slot: Slot) -> list[Array]:
         """Wait for a run's outputs, and give its slot back."""

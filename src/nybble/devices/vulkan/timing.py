@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .api import bindings, check, struct
@@ -66,9 +67,10 @@ class SegmentTimer:
         recorder = self._pool.record()
         recorder.reset_queries(self._queries, self._count)
         for index, dispatch in enumerate(dispatches):
+            # The dispatch's own barrier would be timed with it, and this one does its work.
             recorder.barrier()
             recorder.timestamp(self._queries, 2 * index)
-            recorder.dispatch([dispatch])
+            recorder.dispatch([replace(dispatch, waits=False)])
             recorder.timestamp(self._queries, 2 * index + 1)
         return [recorder.end()]
 

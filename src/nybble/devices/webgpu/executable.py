@@ -6,13 +6,15 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nybble.contract import Array
 from nybble.contract.layouts import Words
-from nybble.devices.base import Timing, run_reference
+from nybble.devices.base import Timing, check_dispatches, run_reference
 from nybble.plan import Dispatch, HostCall, Place, Plan, Region
 
 from .encode import ApiEncoder, PreparedDispatch, encoder_for
@@ -104,8 +106,7 @@ class WebGpuExecutable:
         """
         with device_errors(self.device.info.name):
             self._write_inputs(inputs)
-            timer = DispatchTimer(self.device)
-            runs = [self._profile_once(timer) for _ in range(repeats)]
+            runs = [self._profile_once(self._timer) for _ in range(repeats)]
         begin = 0.0
         timings = []
         for index, step in enumerate(self.plan.steps):
@@ -113,6 +114,17 @@ class WebGpuExecutable:
             timings.append(Timing(index, seconds, begin, isinstance(step, HostCall)))
             begin += seconds
         return timings
+
+    def time_steps(self, indices: Sequence[int], repeats: int) -> list[list[float]]:
+        """Seconds of dispatches by themselves; see TimedExecutable."""
+        dispatches = [self.prepared[i] for i in check_dispatches(self.plan, indices)]
+        with device_errors(self.device.info.name):
+            seconds = iter(self._timer.seconds(dispatches * repeats))
+        return [list(islice(seconds, len(dispatches))) for _ in range(repeats)]
+
+    @cached_property
+    def _timer(self) -> DispatchTimer:
+        return DispatchTimer(self.device)
 
     def _upload_constants(self) -> None:
         queue = self.device.handle.queue

@@ -110,7 +110,7 @@ def q8ta_add(
     A NaN gives ``zero_point_out``; infinities saturate.
     """
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-        factor = flush_subnormals(np.float32(alpha))
+        factor = flush_subnormals(np.array(alpha, np.float32))
         product = dequantize(b, scale_b, zero_point_b) * factor
         values = dequantize(a, scale_a, zero_point_a) + product
     return quantize(values, scale_out, zero_point_out, code_min, code_max)

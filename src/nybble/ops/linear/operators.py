@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nybble.contract import Array, Float32, Kernel, f32, op, rule, u32
+from nybble.contract import Array, Float32, Kernel, Param, f32, op, rule, u32
 
 __all__ = ["addmm", "bmm", "linear", "mm"]
 
@@ -48,6 +48,17 @@ def _kernels(
     )
     if not weight_rows:
         return [tiled, direct]
+    vector, direct_quads = _row_kernels(rows, params, layout, direct.grid)
+    return [vector, tiled, direct_quads, direct]
+
+
+def _row_kernels(
+    rows: str,
+    params: dict[str, Param],
+    layout: dict[str, int | float | bool | str],
+    grid: tuple[str, ...],
+) -> tuple[Kernel, Kernel]:
+    """Kernels that read vectors of four along rows of the weight: a few rows of x, and any."""
     quads = {"x": 4, "weight": 4}
     vector = Kernel(
         "matrix_vector.wgsl",
@@ -57,15 +68,15 @@ def _kernels(
         vectors=quads,
         when=f"not software and {rows} <= 4 and k >= 256 and k % 4 == 0",
     )
-    direct_quads = Kernel(
+    direct = Kernel(
         "matrix_direct.wgsl",
-        grid=direct.grid,
+        grid=grid,
         params=params,
         constants={**layout, "THREADS": 64, "WIDTH": 4},
         vectors=quads,
         when="k % 4 == 0",
     )
-    return [vector, tiled, direct_quads, direct]
+    return vector, direct
 
 
 def _product(x: Array, weight: Array) -> Array:

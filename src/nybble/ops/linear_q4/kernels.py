@@ -241,13 +241,14 @@ def _tiles(
     ]  # fmt: skip
 
 
+_SIZES = {"rows": u32(_ROWS), "n": u32("n"), "k": u32("k")}
+
+
 def _backward_kernels(wide: bool) -> list[Kernel]:
     whole = "n % 4 == 0 and k % 4 == 0 and scale_count % 4 == 0" if wide else "True"
     vectors = {"d_out": 4, "scales": 4, "out": 4} if wide else {}
     params = {
-        "rows": u32(_ROWS),
-        "n": u32("n"),
-        "k": u32("k"),
+        **_SIZES,
         "quads": u32("cdiv(k, 4)"),
         "down": u32("cdiv(n, 8)"),
         "scale_row": u32("scale_count // 4" if wide else "scale_count"),
@@ -287,12 +288,11 @@ def _backward_kernels(wide: bool) -> list[Kernel]:
 def _outer_kernels(wide: bool) -> list[Kernel]:
     whole = "n % 4 == 0 and k % 4 == 0" if wide else "True"
     vectors = {"d_out": 4, "x": 4, "out": 4} if wide else {}
-    params = {"rows": u32(_ROWS), "n": u32("n"), "k": u32("k")}
     return [
         Kernel(
             "outer.wgsl",
             grid=("cdiv(cdiv(k, 4) * cdiv(n, 8), THREADS)",),
-            params=params,
+            params=_SIZES,
             constants={"WIDE": wide, "THREADS": 64},
             vectors=vectors,
             when=f"software and {whole}",
@@ -301,7 +301,7 @@ def _outer_kernels(wide: bool) -> list[Kernel]:
             _GRADIENT_TILE,
             "outer",
             ("n", "k", _ROWS),
-            params=params,
+            params=_SIZES,
             constants={"WIDE": wide},
             layouts={},
             vectors=vectors,

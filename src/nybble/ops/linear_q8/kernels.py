@@ -6,8 +6,8 @@ from typing import Any
 
 from nybble.contract import CHANNELS4, Kernel, constant_layout, u32
 from nybble.ops.output_stage import (
-    FLUSHED,
     FLOAT_CONSTANTS,
+    FLUSHED,
     INPUT_PARAMS,
     STAGE_CONSTANTS,
     STAGE_PARAMS,

@@ -1,0 +1,1 @@
+{% include "std/rows_matrix.wgsl" %}

@@ -19,17 +19,32 @@ from rich.table import Table
 
 from nybble.contract import REGISTRY, Array
 from nybble.devices import Device
-from nybble.devices.webgpu.timing import DispatchTimer
+from nybble.devices.base import TimedExecutable
 from nybble.graph import single_call
 from nybble.plan import make_plan
 
 __all__ = [
-    "Row", "Sample", "dispatch_times", "environment", "kernel_times", "save", "show", "timed",
+    "MATRIX_RATE",
+    "MEMORY_RATE",
+    "Row",
+    "Sample",
+    "Targets",
+    "environment",
+    "keep_busy",
+    "kernel_times",
+    "save",
+    "show",
+    "step_times",
+    "timed",
 ]  # fmt: skip
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results"
 WARM_SECONDS = 0.4
+MEMORY_RATE = 4.2e12
+"""Bytes a second that an H200 copies, read and written counted."""
+MATRIX_RATE = {"int8": 1979e12, "float16": 989e12}
+"""Operations a second of an H200's matrix units, by the type of the factors."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +77,24 @@ class Row:
     shape: str = field(default="")
 
 
+@dataclass(frozen=True)
+class Targets:
+    """What was asked of a figure: of any adapter that is a processor, and of a GPU by its API."""
+
+    software: str = ""
+    webgpu: str = ""
+    vulkan: str = ""
+
+    def of(self, device: Device) -> str:
+        """The target of this device; empty where there is none."""
+        if device.capabilities.software:
+            return self.software
+        return self.vulkan if device.info.name.startswith("vulkan") else self.webgpu
+
+
 def environment(device: Device) -> dict[str, str]:
     """The adapter, the machine, and the versions that a figure depends on."""
-    packages = ("nybble", "wgpu", "wgpudawn", "numpy", "torch")
+    packages = ("nybble", "wgpu", "wgpudawn", "vulkan", "numpy", "torch")
     found = {}
     for name in packages:
         try:
@@ -113,26 +143,27 @@ def kernel_times(
         steps = [
             i for i, s in enumerate(plan.steps) if plan.calls[s.call].operator.name == operator
         ]
-        prepared = [executable.prepared[i] for i in steps]
-        sample = dispatch_times(device, prepared, repeats)
+        sample = step_times(executable, steps, repeats)
         return sample, plan.steps[steps[0]].label, results
     finally:
         executable.close()
 
 
-def dispatch_times(device: Any, dispatches: Sequence[Any], repeats: int) -> Sample:
-    """GPU times of a call's dispatches together, once the clocks have risen from idle.
+def step_times(executable: TimedExecutable, steps: Sequence[int], repeats: int) -> Sample:
+    """GPU times of some dispatches of a plan together, once the clocks have risen from idle."""
+    keep_busy(lambda: executable.time_steps(steps, 4))
+    return Sample.of([sum(seconds) for seconds in executable.time_steps(steps, repeats)])
+
+
+def keep_busy(work: Callable[[], Any]) -> None:
+    """Repeat ``work`` for WARM_SECONDS.
 
     A GPU left alone for some milliseconds clocks down, and a short kernel then shows the idle
-    clock: so the same work runs for WARM_SECONDS before, and the repeats are one submission.
+    clock.
     """
-    timer = DispatchTimer(device)
     begin = time.perf_counter()
     while time.perf_counter() - begin < WARM_SECONDS:
-        timer.seconds(list(dispatches) * 4)
-    times = timer.seconds(list(dispatches) * repeats)
-    size = len(dispatches)
-    return Sample.of([sum(times[i : i + size]) for i in range(0, len(times), size)])
+        work()
 
 
 def show(rows: Sequence[Row], facts: dict[str, str]) -> None:

@@ -1,15 +1,18 @@
-"""Plain WGSL beside nybble's kernels: what one writes first, and a copy for the floor."""
+"""Plain WGSL beside nybble's kernels: what one writes first, and a copy for the floor.
+
+It runs on WebGPU devices only; on others there is nothing to show and None is returned.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from bench.common import Row, Sample, dispatch_times
+from bench.common import Row, Sample, keep_busy
 from nybble.contract import Array
+from nybble.devices import Device
 from nybble.devices.webgpu import WebGpuDevice
 from nybble.devices.webgpu.encode import PreparedDispatch
+from nybble.devices.webgpu.timing import DispatchTimer
 
 __all__ = ["copy_rate", "plain_pointwise", "plain_quantize"]
 
@@ -56,20 +59,26 @@ _POINTWISE = """
 """
 
 
-def copy_rate(device: Any, nbytes: int) -> Row:
+def copy_rate(device: Device, nbytes: int) -> Row | None:
     """A copy kernel's bytes a second, read and written counted: the floor of streaming work."""
+    if not isinstance(device, WebGpuDevice):
+        return None
     count = nbytes // 16
     sample = _time(device, _COPY, [np.zeros(4, np.uint32)], nbytes, count, 256, source=nbytes)
     return Row("copy", "copy", 2 * nbytes / sample.median / 1e9, "GB/s", sample)
 
 
-def plain_quantize(device: Any, values: Array) -> Sample:
+def plain_quantize(device: Device, values: Array) -> Sample | None:
     """The time of a kernel with one word a thread."""
+    if not isinstance(device, WebGpuDevice):
+        return None
     return _time(device, _QUANTIZE, [values], values.size, -(-values.size // 4), 256)
 
 
-def plain_pointwise(device: Any, m: int, n: int, k: int) -> Sample:
+def plain_pointwise(device: Device, m: int, n: int, k: int) -> Sample | None:
     """The time of a kernel with four outputs a thread and nothing shared."""
+    if not isinstance(device, WebGpuDevice):
+        return None
     rng = np.random.default_rng(0)
     x, w = (rng.integers(-128, 128, s, dtype=np.int8) for s in ((m, k), (n, k)))
     return _time(device, _POINTWISE, [x, w], m * n, m * n // 4, 64, (k // 4, n // 4))
@@ -108,7 +117,9 @@ def _time(
         ],
     )
     dispatch = PreparedDispatch(pipeline, bind_group, (width, rows, 1))
-    sample = dispatch_times(device, [dispatch], 15)
+    timer = DispatchTimer(device)
+    keep_busy(lambda: timer.seconds([dispatch] * 4))
+    sample = Sample.of(timer.seconds([dispatch] * 15))
     for buffer in bound:
         buffer.destroy()
     return sample

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,24 @@ HEAD = """# Results
 
 Made by `python -m bench.report` from `bench/results/*.json`, which
 `python -m bench.run --save NAME` writes; nothing here is typed by hand.
-Each table is one run on one machine. *least .. most* are the extremes over the run's repeats,
-*floor* what the adapter could do at best, *target* what the project asked for.
+Each table is one run on one machine through one API. *least .. most* are the extremes over the
+run's repeats, *floor* what the adapter could do at best, *target* what the project asked for.
 Kernel times are GPU timestamps.
 """
 NOTES = FOLDER / "NOTES.md"
+_DEVICE = re.compile(r"(?P<api>\w+):\d+: (?P<adapter>.*) \((?P<backend>.*), .*\)")
+_APIS = {
+    "webgpu": "WebGPU (wgpu-native over {backend})",
+    "dawn": "WebGPU (Dawn over {backend})",
+    "vulkan": "{backend}",
+}
 
 
 def table(path: Path) -> list[str]:
     """The section of one run."""
     data = json.loads(path.read_text())
     facts = data["environment"]
-    lines = [f"## {facts['device']}", ""]
+    lines = [f"## {title(facts['device'])}", ""]
     lines += [
         f"{data['date']}; " + ", ".join(f"{k} {v}" for k, v in facts.items() if k != "device")
     ]
@@ -31,6 +38,15 @@ def table(path: Path) -> list[str]:
     lines += ["|---|---|---|---|---|---|---|"]
     lines += [row(item) for item in data["rows"]]
     return [*lines, ""]
+
+
+def title(device: str) -> str:
+    """The adapter and the API through which it was used, of a device as it describes itself."""
+    found = _DEVICE.fullmatch(device)
+    if found is None:
+        return device
+    api = _APIS[found["api"]].format(backend=found["backend"])
+    return f"{found['adapter']}: {api}"
 
 
 def row(item: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Measures nybble on one adapter: ``python -m bench.run [--device webgpu] [--only TASK ...]``.
+"""Measures nybble on one adapter: ``python -m bench.run [--device vulkan] [--only TASK ...]``.
 
 Prints every figure with its floor and its target, and writes ``bench/results/NAME.json``, from
 which ``python -m bench.report`` makes ``bench/RESULTS.md``.
@@ -28,7 +28,7 @@ TASKS: dict[str, Callable[[Device], list[Row]]] = {
 def main() -> None:
     """Run the chosen tasks."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", default="webgpu", help="webgpu, webgpu:1, dawn, ...")
+    parser.add_argument("--device", default="webgpu", help="webgpu, vulkan, dawn, webgpu:1, ...")
     parser.add_argument("--only", nargs="*", choices=list(TASKS), default=list(TASKS))
     parser.add_argument("--save", metavar="NAME", help="write bench/results/NAME.json")
     options = parser.parse_args()

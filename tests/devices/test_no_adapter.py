@@ -39,7 +39,7 @@ def test_auto_warns_and_uses_the_host() -> None:
     first, second = done.stdout.splitlines()
     assert "1 host True ['host']" == first, done.stderr
     assert second.startswith(
-        "no WebGPU device can be used, the numpy references on the host are: device 'webgpu' was "
+        "running on the host's numpy references, which are slow: device 'webgpu' was "
         "not found; WebGPU adapters here: none. Run `nybble doctor` to see what is missing"
     )
     assert 0 == done.returncode

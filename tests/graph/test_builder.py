@@ -53,9 +53,7 @@ def test_operators_that_stand_for_others_can_be_called() -> None:
     parts = [b.input(f"x{i}", "float32", (2, i + 1)) for i in range(3)]
     joined = b.call("aten.cat.default", tensors=parts, dim=1)
     arrays = [np.full((2, i + 1), i, np.float32) for i in range(3)]
-    np.testing.assert_array_equal(
-        np.concatenate(arrays, 1), run(b.finish([joined]), *arrays)[0]
-    )
+    np.testing.assert_array_equal(np.concatenate(arrays, 1), run(b.finish([joined]), *arrays)[0])
 
 
 def test_loss_operator_of_the_exporter_can_be_called() -> None:

@@ -18,9 +18,7 @@ from .test_trainer import batch
 
 def trained(steps: int = 40) -> Trainer:
     """A trainer of adapters after some steps."""
-    trainer = Trainer(
-        program_of(mlp()), mode="adapter", rank=4, alpha=8, optimizer=AdamW(lr=2e-2)
-    )
+    trainer = Trainer(program_of(mlp()), mode="adapter", rank=4, alpha=8, optimizer=AdamW(lr=2e-2))
     for _ in range(steps):
         trainer.step(*batch())
     return trainer
@@ -77,7 +75,7 @@ def test_unmerged_adapters_do_not_go_into_a_program(tmp_path: Path) -> None:
 
 def test_latent_trainer_has_nothing_to_merge() -> None:
     """Merging needs adapters."""
-    with pytest.raises(ContractError, match="mode=\"adapter\""):
+    with pytest.raises(ContractError, match='mode="adapter"'):
         Trainer(program_of(mlp())).merge()
 
 

@@ -20,7 +20,6 @@ torch: Any = pytest.importorskip("torch")
 pytestmark = pytest.mark.export
 
 
-
 def _outside(case: GradientCase) -> bool:
     """Whether indices leave their axis, which torch refuses and nybble clamps."""
     index = case.arguments.get("index")

@@ -259,6 +259,7 @@ def deep(layers: int = 16) -> Any:
 
 def test_memory_budget_recomputes_and_changes_no_bit() -> None:
     """With two thirds of the memory for activations the losses are the same to the bit."""
+
     def trainer_with(budget: int | None) -> Trainer:
         return Trainer(program_of(deep()), optimizer=AdamW(lr=1e-2), memory_budget=budget)
 

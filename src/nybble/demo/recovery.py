@@ -71,9 +71,7 @@ def recover(
         tuned = accuracy(turned=True)
         seconds = time.perf_counter() - started
         trainer.close()
-    return Recovery(
-        *digits.float_accuracies, *before, tuned, steps, seconds, str(program.device)
-    )
+    return Recovery(*digits.float_accuracies, *before, tuned, steps, seconds, str(program.device))
 
 
 def show_recovery(console: Console, device: str = "auto") -> Recovery:

@@ -87,7 +87,7 @@ class _MatrixTile:
 
 
 _MATRIX_TILES = {
-    _MatrixTile(128, 128, 2, 2, 4): 4194304,
+    _MatrixTile(128, 128, 2, 2, 4): 2097152,
     _MatrixTile(64, 64, 2, 2, 4): 1048576,
     _MatrixTile(32, 64, 2, 2, 8): 524288,
     _MatrixTile(32, 32, 2, 2, 8): 0,

@@ -80,9 +80,7 @@ def new_adapters(
     return tuple(adapters)
 
 
-def adapter_tensors(
-    adapters: Sequence[Adapter], factors: Mapping[str, Array]
-) -> dict[str, Array]:
+def adapter_tensors(adapters: Sequence[Adapter], factors: Mapping[str, Array]) -> dict[str, Array]:
     """The factors under PEFT's keys."""
     return {
         f"{_PREFIX}{name}.weight": factors[name]

@@ -60,6 +60,4 @@ class Engine:
         return self.device.prepare(self._plan(graph_of(self.setup)), self.states)
 
     def _plan(self, graph: Graph) -> Plan:
-        return make_plan(
-            graph, self.device.capabilities, state_layouts=self.states.layouts()
-        )
+        return make_plan(graph, self.device.capabilities, state_layouts=self.states.layouts())

@@ -130,13 +130,10 @@ def select_layers(
     return chosen
 
 
-def _refuse_half_shared(
-    layers: Sequence[QuantizedLayer], chosen: Sequence[QuantizedLayer]
-) -> None:
+def _refuse_half_shared(layers: Sequence[QuantizedLayer], chosen: Sequence[QuantizedLayer]) -> None:
     trained = {layer.weight: layer.name for layer in chosen}
     for layer in layers:
         if layer.weight in trained and layer not in chosen:
             raise ContractError(
-                f"{layer.name} shares its weight with {trained[layer.weight]}: "
-                "train both or none"
+                f"{layer.name} shares its weight with {trained[layer.weight]}: train both or none"
             )

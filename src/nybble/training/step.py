@@ -187,9 +187,7 @@ def _parameters(setup: Setup, made: _Forward) -> list[_Parameter]:
         return [
             _Parameter(name, value, value)
             for adapter in setup.adapters
-            for name, value in zip(
-                adapter.factor_names, made.factors[adapter.name], strict=True
-            )
+            for name, value in zip(adapter.factor_names, made.factors[adapter.name], strict=True)
         ]
     by_name: dict[str, Any] = {layer.name: layer for layer in setup.layers}
     return [

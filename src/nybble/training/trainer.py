@@ -24,6 +24,7 @@ from .loss import Loss, check_labels, labels_spec
 from .optimizer import AdamW, Constant, Schedule, hyper_table
 from .pending import OnNonFinite, StepLoss, Steps
 from .rewrite import rewrite_program
+from .sharing import refuse_frozen_sharers, refuse_merging_shared, with_stored_codes_once
 from .step import IN_FLIGHT, Setup
 from .tuned import merged_codes, replacements
 
@@ -82,7 +83,8 @@ class Trainer:
         seed: of ``rng``, which draws adapters and is the caller's for shuffling.
 
     Raises:
-        ContractError: no 4-bit layer, a glob that matches none, a loss that does not fit.
+        ContractError: no 4-bit layer, a glob that matches none, a loss that does not fit, or
+            a trained weight that a call which is not trained reads too.
         UnsupportedProgramError: operators behind a trained layer have no gradient.
         OutOfDeviceMemoryError: a step does not fit the budget or the device.
     """
@@ -112,15 +114,18 @@ class Trainer:
         self.program = program
         self.loss = loss
         self._method = method_of(program, method)
-        self.layers = select_layers(find_layers(self._method.graph), globs)
+        self._graph = with_stored_codes_once(self._method.graph)
+        self.layers = select_layers(find_layers(self._graph), globs)
         _refuse_states(self._method)
+        if mode != "adapter":
+            refuse_frozen_sharers(self._graph, self.layers)
         adapted = self.layers if mode == "adapter" else ()
         self._adapters = new_adapters(adapted, rank, alpha, self.rng)
         self._labels: tuple[str, tuple[int, ...]] | None = None
         self._engine: Engine | None = None
         self._steps = Steps((), on_nonfinite, 0)
         if not callable(loss):
-            self._prepare(labels_spec(loss, self._method.graph))
+            self._prepare(labels_spec(loss, self._graph))
 
     def step(self, *batch: Any) -> StepLoss:
         """Take one step.
@@ -226,10 +231,11 @@ class Trainer:
         """Round the adapters into their layers' codes, and set them to zero.
 
         Raises:
-            ContractError: the trainer has no adapters.
+            ContractError: the trainer has no adapters, or another call reads one's weight.
         """
         if not self._adapters:
             raise ContractError('only a trainer of mode="adapter" has adapters to merge')
+        refuse_merging_shared(self._graph, self.layers)
         for adapter in self._adapters:
             down, up = (self.state(name) for name in adapter.factor_names)
             codes = merged_codes(adapter, self._codes(adapter.layer), down, up)
@@ -312,7 +318,7 @@ class Trainer:
         self.rng.bit_generator.state = rng
 
     def _prepare(self, labels: tuple[str, tuple[int, ...]]) -> None:
-        setup = Setup(self._method.graph, self.layers, self._adapters, self.loss, labels)
+        setup = Setup(self._graph, self.layers, self._adapters, self.loss, labels)
         self._labels = labels
         self._engine = Engine(self._method.device, setup, self._options.memory_budget)
         self._steps = Steps(self._engine.checked, self._options.on_nonfinite, 0)
@@ -321,14 +327,12 @@ class Trainer:
         """Inputs and labels of a batch, checked and converted to the graph's types."""
         if len(batch) != len(self._method.inputs) + 1:
             listed = ", ".join(map(str, self._method.inputs))
-            raise ContractError(
-                f"a batch is {listed} and the labels; received {len(batch)} arrays"
-            )
+            raise ContractError(f"a batch is {listed} and the labels; received {len(batch)} arrays")
         arrays = self._method.arrays(batch[:-1])
         if self._engine is None:
-            self._prepare(labels_spec(self.loss, self._method.graph, batch[-1]))
+            self._prepare(labels_spec(self.loss, self._graph, batch[-1]))
         assert self._labels is not None
-        output = self._method.graph.outputs[0].shape
+        output = self._graph.outputs[0].shape
         labels = check_labels(self.loss, batch[-1], *self._labels, output[-1] if output else 0)
         return [*arrays, labels]
 

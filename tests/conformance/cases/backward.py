@@ -23,6 +23,7 @@ _ATTRIBUTES: dict[str, list[dict[str, Any]]] = {
         {"low": None, "high": 1.0},
         {"low": 0.25, "high": None},
         {"low": 0.0, "high": 1.7976931348623157e308},
+        {"low": -0.5, "high": 0.5, "inclusive": False},
     ],
     "leaky_relu": [{"negative_slope": 0.01}],
 }

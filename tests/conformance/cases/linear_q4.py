@@ -270,6 +270,7 @@ def _relayout(*shape: int) -> Case:
 CASES = [
     *_linears(),
     *_dynamics(),
+    _channelwise((1,), 1028, 1024),
     _channelwise((1,), 12, 64),
     _channelwise((2, 3), 11, 37),
     _channelwise((21,), 36, 60),
@@ -283,6 +284,8 @@ CASES = [
     _backward((5,), 9, 12, 4, extra_bytes=2),
     _backward((1,), 1, 2, 1),
     _backward((18,), 12, 40, 8, produced=True),
+    _backward((3,), 12, 40, 8),
+    _backward((16,), 24, 36, 6),
     _backward((0,), 4, 8, 8),
     _outer((5,), 7, 11),
     _outer((2, 37), 68, 72),

@@ -95,6 +95,4 @@ CASES += [
         ((2, 1, 2, 3, 1, 2, 1, 3), (1, 3, 2, 1, 2, 2, 5, 3), (3,)),
     ]
 ]
-CASES += [
-    Case("aten.where.self", {"condition": _SPECIAL > 0, "x": _SPECIAL, "other": -_SPECIAL})
-]
+CASES += [Case("aten.where.self", {"condition": _SPECIAL > 0, "x": _SPECIAL, "other": -_SPECIAL})]

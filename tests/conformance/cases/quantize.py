@@ -97,4 +97,14 @@ def _relayout() -> list[Case]:
     ]
 
 
-CASES = [*_quantize(), *_dequantize(), *_per_channel(), *_relayout()]
+def _copies() -> list[Case]:
+    arrays = (
+        _RNG.normal(0, 1, (3, 7)).astype(np.float32),
+        np.arange(37, dtype=np.int32),
+        _RNG.integers(-128, 128, (2, 3, 5, 7), dtype=np.int8),
+        np.zeros((0, 3), np.float32),
+    )
+    return [Case("nybble.copy.default", {"x": x}) for x in arrays]
+
+
+CASES = [*_copies(), *_quantize(), *_dequantize(), *_per_channel(), *_relayout()]

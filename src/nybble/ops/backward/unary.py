@@ -101,12 +101,15 @@ def gelu_backward(
     return _product(d_out, value, _gelu_tanh_slope if approximate == "tanh" else _gelu_slope)
 
 
+_WITHIN = "select(vec4<f32>(), d, (v >= vec4(params.low)) & (v <= vec4(params.high)))"
+
+
 @op(
     "nybble.clamp_backward.default",
     out=Float32[Array, "*shape"],
     kernels=[
         _kernel(
-            "'select(vec4<f32>(), d, (v >= vec4(params.low)) & (v <= vec4(params.high)))'",
+            f"{_WITHIN!r} if inclusive else {_WITHIN.replace('=', '')!r}",
             {
                 "low": f32(_SINGLE.format("low", "-float('inf')")),
                 "high": f32(_SINGLE.format("high", "float('inf')")),
@@ -119,18 +122,22 @@ def clamp_backward(
     value: Float32[Array, "*shape"],
     low: float | None = None,
     high: float | None = None,
+    inclusive: bool = True,
 ) -> Array:
-    """Gradient of a clamp from its argument: passes within the bounds, both included."""
+    """Gradient of a clamp from its argument: passes within the bounds, or also at them."""
     bottom = np.float32(-np.inf if low is None or abs(low) >= 2.0**128 else low)
     top = np.float32(np.inf if high is None or abs(high) >= 2.0**128 else high)
-    return np.where((value >= bottom) & (value <= top), d_out, np.float32(0))
+    within = (value >= bottom) & (value <= top)
+    if not inclusive:
+        within &= (value != bottom) & (value != top)
+    return np.where(within, d_out, np.float32(0))
 
 
 @op(
     "nybble.leaky_relu_backward.default",
     out=Float32[Array, "*shape"],
     kernels=[
-        _kernel("'select(d, d * params.slope, v < vec4<f32>())'", {"slope": f32("negative_slope")})
+        _kernel("'select(d * params.slope, d, v > vec4<f32>())'", {"slope": f32("negative_slope")})
     ],
 )
 def leaky_relu_backward(
@@ -138,6 +145,6 @@ def leaky_relu_backward(
     value: Float32[Array, "*shape"],
     negative_slope: float = 0.01,
 ) -> Array:
-    """Gradient of leaky relu from its argument."""
+    """Gradient of leaky relu from its argument; at 0 it is the negative side's."""
     with np.errstate(all="ignore"):
-        return np.where(value < 0, d_out * np.float32(negative_slope), d_out)
+        return np.where(value > 0, d_out, d_out * np.float32(negative_slope))

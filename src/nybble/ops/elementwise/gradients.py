@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
+
 from nybble.graph import Call, GraphBuilder, Value
 from nybble.graph.gradients import gradient, no_gradient
 
@@ -48,6 +50,8 @@ def div(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
 def power(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
     """d * p * x^(p - 1)."""
     x, exponent = call.arguments["x"], call.arguments["exponent"]
+    if exponent == 0:
+        return {"x": b.constant(np.zeros(x.shape, np.float32))}
     if exponent == 2:
         slope = b.math.mul(x, 2.0)
     else:
@@ -118,8 +122,10 @@ _from_argument("gelu", "approximate")
 _from_argument("leaky_relu", "negative_slope")
 
 
-def _clamped(b: GraphBuilder, call: Call, d_out: Value, low: str, high: str) -> Gradients:
-    bounds = {"low": call.arguments[low], "high": call.arguments[high]}
+def _clamped(
+    b: GraphBuilder, call: Call, d_out: Value, low: str, high: str, *, inclusive: bool
+) -> Gradients:
+    bounds = {"low": call.arguments[low], "high": call.arguments[high], "inclusive": inclusive}
     x = call.arguments["x"]
     return {"x": b.call("nybble.clamp_backward.default", d_out=d_out, value=x, **bounds)}
 
@@ -127,35 +133,45 @@ def _clamped(b: GraphBuilder, call: Call, d_out: Value, low: str, high: str) -> 
 @gradient("aten.clamp.default")
 def clamp(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
     """d within the bounds, both included."""
-    return _clamped(b, call, d_out, "low", "high")
+    return _clamped(b, call, d_out, "low", "high", inclusive=True)
 
 
 @gradient("aten.hardtanh.default")
 def hardtanh(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
-    """d within the bounds."""
-    return _clamped(b, call, d_out, "min_val", "max_val")
+    """d within the bounds, none included: relu6 is flat at 0, as relu is."""
+    return _clamped(b, call, d_out, "min_val", "max_val", inclusive=False)
 
 
 @gradient("aten.minimum.default")
 def minimum(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
-    """d goes to the smaller operand; of equal ones, to both, as to a clamp at its bound."""
+    """d goes to the smaller operand; of equal ones, half to each."""
     x, other = call.arguments["x"], call.arguments["other"]
     return _extreme(b, d_out, b.math.sub(other, x), b.math.sub(x, other))
 
 
 @gradient("aten.maximum.default")
 def maximum(b: GraphBuilder, call: Call, d_out: Value) -> Gradients:
-    """d goes to the larger operand; of equal ones, to both, as to a clamp at its bound."""
+    """d goes to the larger operand; of equal ones, half to each."""
     x, other = call.arguments["x"], call.arguments["other"]
     return _extreme(b, d_out, b.math.sub(x, other), b.math.sub(other, x))
 
 
 def _extreme(b: GraphBuilder, d_out: Value, ahead: Value, behind: Value) -> Gradients:
-    kept = (
-        b.call("nybble.clamp_backward.default", d_out=d_out, value=lead, low=0.0, high=None)
-        for lead in (ahead, behind)
-    )
-    return dict(zip(("x", "other"), kept, strict=True))
+    half = b.math.mul(d_out, 0.5)
+    return {"x": _where_ahead(b, half, ahead), "other": _where_ahead(b, half, behind)}
+
+
+def _where_ahead(b: GraphBuilder, half: Value, lead: Value) -> Value:
+    """Twice ``half`` where ``lead`` is positive, once where it is 0."""
+    shares = (
+        b.call(
+            "nybble.clamp_backward.default",
+            d_out=half, value=lead, low=0.0, high=None, inclusive=inclusive,
+        )
+        for inclusive in (True, False)
+    )  # fmt: skip
+    value: Value = b.math.add(*shares)
+    return value
 
 
 no_gradient(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +144,68 @@ def test_killed_writer_leaves_a_whole_file(tmp_path: Path, delay: float) -> None
     tensors, metadata = read_safetensors(file)
     assert int(metadata["number"]) >= 2
     assert (tensors["x"] == int(metadata["number"])).all()
+
+
+def _rewrite(file: Path, change: Callable[[dict[str, Array], dict[str, Any]], object]) -> None:
+    states, metadata = read_safetensors(file)
+    settings = json.loads(metadata["settings"])
+    change(states, settings)
+    metadata["settings"] = json.dumps(settings)
+    write_whole(file, safetensors_bytes(states, metadata))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda states, _: states.pop("applied"),
+        lambda states, _: states.pop("forward.linear_0.m"),
+        lambda states, _: states.update(other=np.zeros(1, np.float32)),
+        lambda _, settings: settings.pop("rng"),
+        lambda _, settings: settings.update(rng={"state": 1}),
+        lambda _, settings: settings.update(surprise=1),
+        lambda _, settings: settings.update(labels=None),
+    ],
+    ids=["no count", "no moment", "a state more", "no rng", "another rng", "a setting more",
+         "no labels"],
+)  # fmt: skip
+def test_incomplete_checkpoint_is_refused(tmp_path: Path, change: Any) -> None:
+    """A whole file that lacks something, or has more, is not resumed with zeros in its place."""
+    new_trainer().checkpoint(tmp_path)
+    _rewrite(tmp_path / "checkpoint.safetensors", change)
+    with pytest.raises(ProgramFormatError, match=r"checkpoint\.safetensors (is no|does not hold)"):
+        Trainer.resume(tmp_path, program_of(mlp()))
+
+
+def test_missing_copy_of_the_program_is_written_again(tmp_path: Path) -> None:
+    """The checkpoint itself says that it is of the same program."""
+    new_trainer().checkpoint(tmp_path)
+    (tmp_path / "program.pte").unlink()
+    new_trainer().checkpoint(tmp_path)
+    assert b"made in python" == (tmp_path / "program.pte").read_bytes()
+
+
+def test_leftovers_of_killed_writers_are_removed(tmp_path: Path) -> None:
+    """Each is as large as a checkpoint: the next one takes their place."""
+    new_trainer().checkpoint(tmp_path)
+    for name in ("checkpoint.safetensors", "program.pte"):
+        (tmp_path / f".{name}.abcd1234").write_bytes(b"part")
+    new_trainer().checkpoint(tmp_path)
+    assert {"checkpoint.safetensors", "program.pte"} == {p.name for p in tmp_path.iterdir()}
+
+
+def test_interrupted_write_leaves_nothing_beside_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while a file is flushed: the old content, and no part of the new."""
+    write_whole(tmp_path / "a.pte", b"old")
+
+    def interrupted(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "a.pte", b"new")
+    assert [b"old"] == [p.read_bytes() for p in tmp_path.iterdir()]
 
 
 def test_safetensors_survive_a_round_trip(tmp_path: Path) -> None:

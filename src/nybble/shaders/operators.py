@@ -119,6 +119,10 @@ def binary(c: Context, sign: str, left: Value, right: Value) -> Value:
     if sign in ("/", "%") and scalar_of(left.type) is not F32 and right.number is None:
         c.costly += 1
         right = _safe_divisor(c, left, right)
+    if sign == "%" and op is Op.S_REM:
+        # OpSRem is left open by Vulkan where an operand is negative.
+        quotient = c.emit(Op.S_DIV, result, c.id(left), c.id(right))
+        return binary(c, "-", left, binary(c, "*", quotient, right))
     return c.emit(op, result, c.id(left), c.id(right))
 
 

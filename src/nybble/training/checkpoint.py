@@ -6,21 +6,27 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from nybble.contract import Array
 from nybble.errors import ContractError, NybbleError, ProgramFormatError
 
-from .files import read_safetensors, safetensors_bytes, write_whole
+from .files import read_safetensors, remove_leftovers, safetensors_bytes, write_whole
 from .optimizer import AdamW, Constant, Cosine, Linear, Schedule
 
-__all__ = ["Checkpoint", "program_digest", "read_checkpoint", "write_checkpoint"]
+__all__ = ["Checkpoint", "check_states", "program_digest", "read_checkpoint", "write_checkpoint"]
 
 _FILE = "checkpoint.safetensors"
 _PROGRAM = "program.pte"
+_SETTINGS = frozenset((
+    "trainable", "mode", "optimizer", "schedule", "memory_budget", "on_nonfinite", "method", "rank",
+    "alpha", "loss", "labels", "rng", "skipped",
+))  # fmt: skip
 _SCHEDULES = {kind.__name__: kind for kind in (Constant, Cosine, Linear)}
 
 
@@ -51,16 +57,26 @@ def write_checkpoint(
     """
     folder = Path(directory)
     copy = folder / _PROGRAM
+    for file in (copy, folder / _FILE):
+        remove_leftovers(file)
     settings = {**checkpoint.settings, "schedule": _schedule_data(checkpoint.settings["schedule"])}
     settings["optimizer"] = dataclasses.asdict(checkpoint.settings["optimizer"])
     metadata = {"format": "nybble", "program": checkpoint.program, "settings": json.dumps(settings)}
     if not copy.is_file() or program_digest(copy.read_bytes()) != checkpoint.program:
-        if (folder / _FILE).exists():
+        if (folder / _FILE).exists() and _digest_in(folder / _FILE) != checkpoint.program:
             raise ContractError(
                 f"{folder} holds a checkpoint of another program; choose another folder"
             )
         write_whole(copy, bytes(program))
     write_whole(folder / _FILE, safetensors_bytes(checkpoint.states, metadata))
+
+
+def _digest_in(file: Path) -> str | None:
+    """The digest of the program to which a checkpoint belongs; None where it is damaged."""
+    try:
+        return read_safetensors(file)[1].get("program")
+    except ProgramFormatError:
+        return None
 
 
 def _schedule_data(schedule: Schedule) -> dict[str, Any]:
@@ -90,12 +106,38 @@ def read_checkpoint(directory: str | os.PathLike[str]) -> tuple[Checkpoint, byte
         optimizer = settings["optimizer"]
         settings["optimizer"] = AdamW(**{**optimizer, "betas": tuple(optimizer["betas"])})
         digest = metadata["program"]
+        _check_settings(settings)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ProgramFormatError(
-            f"{folder / _FILE} is no checkpoint of nybble's trainer ({error!r})"
+            f"{folder / _FILE} is no checkpoint of this version of nybble's trainer ({error!r})"
         ) from error
     try:
         program = (folder / _PROGRAM).read_bytes()
     except OSError as error:
         raise NybbleError(f"{folder / _PROGRAM} cannot be read ({error.strerror})") from error
     return Checkpoint(states, settings, digest), program
+
+
+def _check_settings(settings: Mapping[str, Any]) -> None:
+    if set(settings) != _SETTINGS:
+        raise KeyError(*sorted(_SETTINGS ^ set(settings)))
+    name, shape = settings["labels"]
+    np.dtype(name)
+    np.empty((0, *shape))
+    np.random.default_rng().bit_generator.state = settings["rng"]
+
+
+def check_states(
+    directory: str | os.PathLike[str], found: Iterable[str], expected: Iterable[str]
+) -> None:
+    """A checkpoint must hold the states of its trainer, all and no other.
+
+    Raises:
+        ProgramFormatError: it does not.
+    """
+    different = sorted(set(found) ^ set(expected))
+    if different:
+        raise ProgramFormatError(
+            f"{Path(directory) / _FILE} does not hold the states of this trainer: it lacks, or has "
+            f"beside them, {', '.join(different)}; use another checkpoint"
+        )

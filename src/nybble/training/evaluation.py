@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nybble.contract import Array
+from nybble.errors import ContractError
 
 from .loss import Loss
 
@@ -35,6 +36,7 @@ class Totals:
         self._loss = 0.0
         self._right = 0
         self._count = 0
+        self._batches = 0
 
     def add(self, loss: float, outputs: Sequence[Array], labels: Array) -> None:
         """Take in a batch's mean loss, outputs and labels."""
@@ -42,11 +44,21 @@ class Totals:
         count = int(valid.sum())
         self._loss += loss * count
         self._count += count
+        self._batches += 1
         if self._classes:
             self._right += int((outputs[0].argmax(-1) == labels)[valid].sum())
 
     def result(self) -> Evaluation:
-        """The means so far; loss 0 over nothing."""
+        """The means so far; loss 0 where every label is ignored.
+
+        Raises:
+            ContractError: there was no batch.
+        """
+        if not self._batches:
+            raise ContractError(
+                "evaluate: expected at least one batch of (inputs, labels), received none; an "
+                "iterator that was read to its end has no more"
+            )
         share = max(1, self._count)
         accuracy = self._right / share if self._classes else None
         return Evaluation(self._loss / share, accuracy, self._count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import math
 import os
@@ -16,7 +17,7 @@ import numpy as np
 from nybble.contract import Array
 from nybble.errors import NybbleError, ProgramFormatError
 
-__all__ = ["read_safetensors", "safetensors_bytes", "write_whole"]
+__all__ = ["read_safetensors", "remove_leftovers", "safetensors_bytes", "write_whole"]
 
 _TYPES = {"F32": np.float32, "I32": np.int32, "U8": np.uint8, "I64": np.int64}
 _NAMES = {np.dtype(dtype): name for name, dtype in _TYPES.items()}
@@ -41,14 +42,26 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
         Path(temporary).chmod(mode)
         Path(temporary).replace(target)
+        temporary = ""
         _flush_folder(target.parent)
     except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         raise NybbleError(
             f"{target} cannot be written ({error.strerror or error}); what was there before is "
             "untouched. Free some space or choose another folder, and save again"
         ) from error
+    finally:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+
+
+def remove_leftovers(path: str | os.PathLike[str]) -> None:
+    """Remove the parts that killed writers of a file left beside it.
+
+    Only for files with one writer: another's write in progress fails, as on a full disk.
+    """
+    target = Path(path)
+    for part in target.parent.glob(f".{glob.escape(target.name)}.*"):
+        part.unlink(missing_ok=True)
 
 
 def _flush_folder(folder: Path) -> None:

@@ -104,4 +104,17 @@ def check_labels(
             f"labels: {int(array.max())} at {[int(i) for i in at]} is no class; the program's "
             f"output has {classes}, 0 to {classes - 1} (negative labels are ignored)"
         )
+    if wanted == "i":
+        array = _within_int32(array, negative_counts=loss != "cross_entropy")
     return np.ascontiguousarray(array, np.dtype(dtype))
+
+
+def _within_int32(array: Array, *, negative_counts: bool) -> Array:
+    """Integers that keep their meaning as int32: negative classes are all ignored, so are -1."""
+    limits = np.iinfo(np.int32)
+    beyond = array[(array > limits.max) | (array < limits.min)]
+    if negative_counts and beyond.size:
+        raise ContractError(
+            f"labels: expected integers of 32 bits, received {int(beyond[0])}; make them smaller"
+        )
+    return array if negative_counts else np.maximum(array, -1)

@@ -89,8 +89,10 @@ class Steps:
             NonFiniteError: one of them was not applied, unless faults are only counted.
         """
         while self._open and (len(self._open) > leaving if loss is None else not loss.settled):
-            first = self._open.popleft()
+            # In line until its value is here: an interrupt or a lost device counts nothing.
+            first = self._open[0]
             slot, count = first.fetch()
+            self._open.popleft()
             if slot < 0:
                 self.applied += 1
             else:

@@ -81,7 +81,7 @@ def _renamed(text: bytes, names: dict[bytes, bytes]) -> bytes:
 
 def _offset(base: Array, item: Replacement) -> int:
     """Where a constant lies in the program, of whose bytes it is a view."""
-    start = base.__array_interface__["data"][0]
+    start = int(base.__array_interface__["data"][0])
     at = int(item.stored.__array_interface__["data"][0]) - start
     whole = item.stored.flags.c_contiguous and item.stored.nbytes == item.content.nbytes
     if not (whole and 0 <= at <= base.size - item.stored.nbytes):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +14,20 @@ from nybble.errors import ContractError, NybbleError
 from nybble.program import Method, Program, load
 
 from .adapter import adapter_config, adapter_tensors, new_adapters
-from .checkpoint import Checkpoint, program_digest, read_checkpoint, write_checkpoint
+from .checkpoint import (
+    Checkpoint,
+    check_states,
+    program_digest,
+    read_checkpoint,
+    write_checkpoint,
+)  # fmt: skip
 from .engine import Engine
 from .evaluation import Evaluation, Totals
 from .files import safetensors_bytes, write_whole
 from .layers import QuantizedLayer, find_layers, select_layers
 from .loss import Loss, check_labels, labels_spec
 from .optimizer import AdamW, Constant, Schedule, hyper_table
+from .options import Mode, Options
 from .pending import OnNonFinite, StepLoss, Steps
 from .rewrite import rewrite_program
 from .sharing import refuse_frozen_sharers, refuse_merging_shared, with_stored_codes_once
@@ -29,32 +35,6 @@ from .step import IN_FLIGHT, Setup
 from .tuned import merged_codes, replacements
 
 __all__ = ["Trainer", "method_of"]
-
-Mode = Literal["latent", "adapter"]
-
-
-@dataclass(frozen=True)
-class _Options:
-    """How a trainer was made, apart from its program and a loss that is a function."""
-
-    trainable: str | tuple[str, ...]
-    mode: Mode
-    optimizer: AdamW
-    schedule: Schedule
-    memory_budget: int | None
-    on_nonfinite: OnNonFinite
-    method: str | None
-    rank: int
-    alpha: float
-
-    def __post_init__(self) -> None:
-        choices = {"mode": ("latent", "adapter"), "on_nonfinite": ("error", "count")}
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ContractError(
-                    f"{name}: expected {' or '.join(map(repr, allowed))}, "
-                    f"received {getattr(self, name)!r}"
-                )
 
 
 class Trainer:
@@ -106,7 +86,7 @@ class Trainer:
         seed: int = 0,
     ) -> None:
         globs = trainable if isinstance(trainable, str) else tuple(trainable)
-        self._options = _Options(
+        self._options = Options(
             globs, mode, optimizer or AdamW(), schedule or Constant(), memory_budget,
             on_nonfinite, method, rank, alpha,
         )  # fmt: skip
@@ -124,6 +104,7 @@ class Trainer:
         self._labels: tuple[str, tuple[int, ...]] | None = None
         self._engine: Engine | None = None
         self._steps = Steps((), on_nonfinite, 0)
+        self._closed = False
         if not callable(loss):
             self._prepare(labels_spec(loss, self._graph))
 
@@ -186,6 +167,7 @@ class Trainer:
     @property
     def engine(self) -> Engine:
         """The plans and the states on the device."""
+        self._refuse_closed()
         if self._engine is None:
             raise NybbleError(
                 "the trainer has no plan yet: with a function as loss, the first step makes it"
@@ -296,20 +278,27 @@ class Trainer:
         if known is None:
             raise ContractError("the checkpoint's loss was a function: pass it again as loss=...")
         trainer = cls(program, known, **settings)
-        trainer._restore(saved.states, (labels[0], tuple(labels[1])), rng, skipped)
+        trainer._restore(directory, saved.states, (labels[0], tuple(labels[1])), rng, skipped)
         return trainer
 
     def close(self) -> None:
-        """Free what the device holds for training; the program stays."""
+        """Free what the device holds for training; the program stays. Nothing else can follow."""
+        self._closed = True
         if self._engine is not None:
             self._engine.close()
             self._engine = None
 
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise NybbleError("the trainer is closed; make another, or resume a checkpoint")
+
     def _restore(
-        self, states: Any, labels: tuple[str, tuple[int, ...]], rng: Any, skipped: int
-    ) -> None:
+        self, directory: Any, states: Any, labels: tuple[str, tuple[int, ...]], rng: Any,
+        skipped: int,
+    ) -> None:  # fmt: skip
         if self._engine is None:
             self._prepare(labels)
+        check_states(directory, states, self.engine.states.names())
         for name, content in states.items():
             self.engine.states.write(name, content)
         applied = int(states["applied"][0])
@@ -329,6 +318,7 @@ class Trainer:
             listed = ", ".join(map(str, self._method.inputs))
             raise ContractError(f"a batch is {listed} and the labels; received {len(batch)} arrays")
         arrays = self._method.arrays(batch[:-1])
+        self._refuse_closed()
         if self._engine is None:
             self._prepare(labels_spec(self.loss, self._graph, batch[-1]))
         assert self._labels is not None

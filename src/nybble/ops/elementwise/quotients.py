@@ -9,8 +9,9 @@ __all__ = ["div_mode"]
 
 _INTEGERS = {
     "trunc": "a / b",
-    # WGSL divides toward zero; division by zero gives the dividend.
-    "floor": "a / b - select(vec4<i32>(), vec4<i32>(1), (b != vec4<i32>()) & (a % b != vec4<i32>())"
+    # WGSL divides toward zero; division by zero gives the dividend. Not by a % b, of which drivers
+    # make what they like where an operand is negative.
+    "floor": "a / b - select(vec4<i32>(), vec4<i32>(1), (b != vec4<i32>()) & (a / b * b != a)"
     " & ((a < vec4<i32>()) != (b < vec4<i32>())))",
 }
 _FLOATS = {"trunc": "truncated_quotient_of(a, b)", "floor": "floor_quotient_of(a, b)"}

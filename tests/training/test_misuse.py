@@ -1,0 +1,79 @@
+"""What a caller may get wrong: a sentence, and nothing that goes on with other values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nybble.devices.base import Pending
+from nybble.errors import ContractError, DeviceLostError, NybbleError
+from nybble.graph import GraphBuilder, Value
+from nybble.training import Trainer
+from nybble.training.pending import Steps
+
+from .conftest import mlp, program_of
+from .test_trainer import batch
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("optimizer", "adam"), ("schedule", "cosine"), ("memory_budget", "1MB"), ("rank", 1.5)],
+)
+def test_option_of_another_kind_is_named(option: str, value: Any) -> None:
+    """Before anything is planned, with what was received."""
+    with pytest.raises(ContractError, match=f"{option}: expected .*, received {value!r}"):
+        Trainer(program_of(mlp()), **{option: value})
+
+
+def test_closed_trainer_does_not_start_again() -> None:
+    """A step after close would train the program's first weights, not those of now."""
+    trainer = Trainer(program_of(mlp()))
+    trainer.step(*batch(0))
+    trainer.close()
+    for use in (lambda: trainer.step(*batch(0)), lambda: trainer.state("applied")):
+        with pytest.raises(NybbleError, match="the trainer is closed"):
+            use()
+
+
+def test_evaluation_over_no_batch_is_an_error() -> None:
+    """A loss of 0 would look like a perfect program."""
+    with pytest.raises(ContractError, match="at least one batch"):
+        Trainer(program_of(mlp())).evaluate([])
+
+
+def test_negative_labels_of_64_bits_are_ignored_too() -> None:
+    """None becomes a class when it is converted to int32."""
+    x, _ = batch(0)
+    trainer = Trainer(program_of(mlp()))
+    assert 0.0 == float(trainer.step(x, np.full(8, 3 - 2**32)))
+
+
+def test_labels_of_a_function_must_fit_int32() -> None:
+    """A function may give any number a meaning, so none is changed silently."""
+
+    def loss(b: GraphBuilder, outputs: tuple[Value, ...], _: Value) -> Value:
+        return b.math.mean(outputs[0])
+
+    with pytest.raises(ContractError, match="32 bits, received 4294967299"):
+        Trainer(program_of(mlp()), loss).step(batch(0)[0], np.full(8, 3 + 2**32))
+
+
+class Lost:
+    """A run on a device that is gone."""
+
+    def result(self) -> list[Any]:
+        """Fails, every time."""
+        raise DeviceLostError("the device is gone")
+
+
+def test_loss_of_a_lost_device_is_never_a_number() -> None:
+    """Asked for again, it fails again."""
+    pending: Pending = Lost()
+    steps = Steps(("the loss",), "error", 0)
+    loss = steps.started(pending)
+    for _ in range(2):
+        with pytest.raises(DeviceLostError):
+            float(loss)
+    assert 0 == steps.applied

@@ -47,7 +47,7 @@ def test_position_beyond_the_cache_is_refused() -> None:
     """A position that leaves the cache is an error that names the rule; the program lives on."""
     with nybble.load(FIXTURE.with_suffix(".pte"), device="host") as program:
         x = np.zeros((1, 2, 32), np.float32)
-        with pytest.raises(nybble.NybbleError, match="must lie within the cache"):
+        with pytest.raises(nybble.ContractError, match="must lie within the cache"):
             program(x, np.array([15]))
         program(x, np.array([14]))
 

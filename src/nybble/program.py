@@ -239,7 +239,14 @@ class Method:
         if specialization.key == self._key:
             return
         executable = self.executable
-        self._take(self._build(specialization))
+        try:
+            graph = self._build(specialization)
+        except UnsupportedProgramError as error:
+            # Built before for other inputs: it is these that do not fit.
+            raise ContractError(
+                f"{self.name}: these inputs do not fit: {'; '.join(error.calls)}"
+            ) from error
+        self._take(graph)
         if not executable.adopt(self.plan):
             executable.close()
             self._executable = self.device.prepare(self.plan, self._states)

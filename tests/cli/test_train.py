@@ -138,3 +138,27 @@ def test_curve_shows_the_fall() -> None:
 def test_curve_of_nothing_finite_is_empty() -> None:
     """NaN draws nothing."""
     assert "" == draw_curve([float("nan")])
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--out", "{folder}/tuned.bin"], "ends in .pte"),
+        (["--out", "{folder}"], "ends in .pte"),
+        (["--checkpoint", "{folder}/x.npy"], "x.npy is a file: name a folder"),
+        (["--data", "{folder}/a.npz", "{folder}/y.npy"], "expected two .npy files"),
+    ],
+)
+def test_what_cannot_be_written_or_read_is_refused_before_training(
+    command: Command, fixtures: Path, data: tuple[Path, Path], tmp_path: Path,
+    options: list[str], sentence: str,
+) -> None:  # fmt: skip
+    """No epoch is spent on a file that cannot be written at the end."""
+    np.savez(tmp_path / "a.npz", np.zeros((8, 64), np.float32))
+    given = {"--data": [str(path) for path in data], "--out": [str(tmp_path / "tuned.pte")]}
+    given[options[0]] = [text.format(folder=tmp_path) for text in options[1:]]
+    words = [word for name, values in given.items() for word in (name, *values)]
+    ended = command("train", fixtures / "q4_mlp_batch8.pte", *words, "--device", "host")
+    assert 1 == ended.status
+    assert sentence in " ".join(ended.err.split())
+    assert "training" not in ended.err

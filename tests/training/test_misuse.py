@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import nybble
 from nybble.devices.base import Pending
 from nybble.errors import ContractError, DeviceLostError, NybbleError
 from nybble.graph import GraphBuilder, Value
@@ -58,6 +60,27 @@ def test_labels_of_a_function_must_fit_int32() -> None:
 
     with pytest.raises(ContractError, match="32 bits, received 4294967299"):
         Trainer(program_of(mlp()), loss).step(batch(0)[0], np.full(8, 3 + 2**32))
+
+
+@pytest.mark.export
+@pytest.mark.device
+@pytest.mark.parametrize("device", ["host", "webgpu"])
+def test_batch_of_another_size_is_refused_by_a_dynamic_program(device: str, tmp_path: Path) -> None:
+    """The plan is for one size: fewer rows would be filled up with those of the batch before."""
+    torch = pytest.importorskip("torch")
+    from nybble.export import export
+
+    path = tmp_path / "dynamic.pte"
+    sizes = ({0: torch.export.Dim("rows", min=1, max=8)},)
+    example = (torch.randn(4, 32),)
+    module = torch.nn.Sequential(torch.nn.Linear(32, 12)).eval()
+    export(module, example, path, quantize="int4", group_size=32, dynamic_shapes=sizes)
+    trainer = Trainer(nybble.load(path, device=device))
+    x = np.ones((8, 32), np.float32)
+    assert 0 < float(trainer.step(x, np.zeros(8, int)))
+    for use in (lambda: trainer.step(x[:5], np.zeros(8, int)), lambda: trainer.forward(x[:5])):
+        with pytest.raises(ContractError, match=r"expected \[8, 32\], received \[5, 32\]"):
+            use()
 
 
 class Lost:

@@ -88,7 +88,8 @@ def test_exported_layers_with_one_stored_weight_deploy_as_trained(tmp_path: Path
     layers[1].weight = torch.nn.Parameter(layers[0].weight.detach().clone())
     x = torch.randn(4, 32)
     file = tmp_path / "equal.pte"
-    export(torch.nn.Sequential(*layers), (x,), file, quantize="int4", group_size=32)
+    module = torch.nn.Sequential(*layers).eval()
+    export(module, (x,), file, quantize="int4", group_size=32)
     trainer = Trainer(nybble.load(file, device="host"), "mse", optimizer=AdamW(lr=0.05))
     for _ in range(3):
         trainer.step(x.numpy(), np.zeros((4, 32), np.float32))

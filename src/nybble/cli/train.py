@@ -83,7 +83,7 @@ def train(
     import nybble
     from nybble.training.trainer import method_of
 
-    _check_paths(out, plot)
+    _check_paths(out, plot, checkpoint)
     arrays = _arrays(data, "--data")
     shown = arrays if validation is None else _arrays(validation, "--validation")
     program = nybble.load(file, device=device)
@@ -100,13 +100,18 @@ def train(
     _draw(plot, values, f"{file.name}, {epochs} epochs")
 
 
-def _check_paths(out: Path, plot: Path | None) -> None:
+def _check_paths(out: Path, plot: Path | None, checkpoint: Path | None) -> None:
+    """What would fail after the last epoch fails before the first."""
     from nybble.cli.curve import check_plot
 
     if plot is not None:
         check_plot(plot)
     if not out.parent.is_dir():
         raise NybbleError(f"The folder {out.parent} of the program {out} does not exist: make it.")
+    if out.suffix != ".pte" or out.is_dir():
+        raise NybbleError(f"--out {out}: expected a file whose name ends in .pte.")
+    if checkpoint is not None and checkpoint.exists() and not checkpoint.is_dir():
+        raise NybbleError(f"--checkpoint {checkpoint} is a file: name a folder.")
 
 
 def _run(
@@ -136,6 +141,9 @@ def _draw(plot: Path | None, values: list[float], title: str) -> None:
 def _arrays(paths: tuple[Path, Path], option: str) -> _Pair:
     from nybble.cli.arrays import read_array
 
+    for path in paths:
+        if path.suffix == ".npz":
+            raise NybbleError(f"{option}: expected two .npy files of one array, received {path}.")
     x, labels = (read_array(path) for path in paths)
     if x.ndim == 0 or labels.ndim == 0 or len(x) != len(labels):
         raise NybbleError(

@@ -132,7 +132,7 @@ class Trainer:
     def forward(self, *inputs: Any) -> Any:
         """The program's outputs, as numpy arrays, with the weights of now."""
         self._steps.settle()
-        results = self.engine.forward(self._method.arrays(inputs))
+        results = self.engine.forward(self._inputs(inputs))
         return results[0] if len(results) == 1 else tuple(results)
 
     def evaluate(self, batches: Iterable[Sequence[Any]]) -> Evaluation:
@@ -317,7 +317,7 @@ class Trainer:
         if len(batch) != len(self._method.inputs) + 1:
             listed = ", ".join(map(str, self._method.inputs))
             raise ContractError(f"a batch is {listed} and the labels; received {len(batch)} arrays")
-        arrays = self._method.arrays(batch[:-1])
+        arrays = self._inputs(batch[:-1])
         self._refuse_closed()
         if self._engine is None:
             self._prepare(labels_spec(self.loss, self._graph, batch[-1]))
@@ -325,6 +325,18 @@ class Trainer:
         output = self._graph.outputs[0].shape
         labels = check_labels(self.loss, batch[-1], *self._labels, output[-1] if output else 0)
         return [*arrays, labels]
+
+    def _inputs(self, values: Sequence[Any]) -> list[Array]:
+        """The program's inputs; one with dynamic sizes is trained at those it was planned for."""
+        arrays = self._method.arrays(values)
+        for array, spec, value in zip(arrays, self._method.inputs, self._graph.inputs, strict=True):
+            if array.shape != value.shape:
+                raise ContractError(
+                    f"{spec.name}: expected {list(value.shape)}, received {list(array.shape)}; a "
+                    "trainer keeps the sizes that the program had when it was made: the largest, "
+                    "or those of its last call"
+                )
+        return arrays
 
     def _codes(self, layer: QuantizedLayer) -> Array:
         first = next(item for item in self.layers if item.weight is layer.weight)

@@ -54,9 +54,14 @@ class DispatchTimer:
             )
             ApiEncoder([dispatch]).encode(compute_pass)
             compute_pass.end()
+        # A GPU left alone clocks down while commands are encoded: the first run wakes it.
+        wake = self._handle.create_command_encoder()
+        compute_pass = wake.begin_compute_pass()
+        ApiEncoder(dispatches).encode(compute_pass)
+        compute_pass.end()
         count = 2 * len(dispatches)
         command.resolve_query_set(self._set, 0, count, self._resolved, 0)
-        self._handle.queue.submit([command.finish()])
+        self._handle.queue.submit([wake.finish(), command.finish()])
         data = self._handle.queue.read_buffer(self._resolved, 0, count * 8)
         ticks = np.frombuffer(data, np.int64).reshape(-1, 2)
         return [max(0, int(end - begin)) * 1e-9 for begin, end in ticks]

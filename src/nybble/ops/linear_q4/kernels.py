@@ -81,7 +81,7 @@ def product_kernels(product: Product) -> list[Kernel]:
         for wide in (True, False)
         for kernel in (
             _strips(product, wide, software=True),
-            *(_dots(product) if wide and not product.quantized else ()),
+            *([_dots(product)] if wide and not product.quantized else []),
             _strips(product, wide, software=False),
             *_forward_tiles(product, wide),
         )
@@ -159,33 +159,29 @@ def _strips(product: Product, wide: bool, *, software: bool) -> Kernel:
     )
 
 
-def _dots(product: Product) -> list[Kernel]:
+def _dots(product: Product) -> Kernel:
     """One row by packed integer dot products; worth it where there are many weights."""
     width = _width(product.group)
     fits = f"{_ROWS} == 1 and k % 32 == 0 and {width} % 32 == 0 and n * k >= 1048576 and {_WIDE}"
-    sizes = {
-        (1024, 256): "not software and max_threads >= 1024 and max_workgroup_bytes >= 36864",
-        (256, 64): "True",
-    }
-    return [
-        Kernel(
-            "product_dot.wgsl",
-            grid=("cdiv(cdiv(n, 8), COLUMNS)",),
-            params={**_product_params(product, wide=True), "units": u32("k // 32")},
-            constants={
-                **_product_constants(product, wide=True),
-                "FULL": True,
-                "THREADS": threads,
-                "CHUNK": chunk,
-                "COLUMNS": 8,
-            },
-            layouts={"weight": product.layout},
-            vectors=_vectors(wide=True, weight=4),
-            unused=product.unused,
-            when=f"{fits} and {when}",
-        )
-        for (threads, chunk), when in sizes.items()
-    ]
+    memory = "16 * max(9 * CHUNK, 2 * THREADS) + 32 * CHUNK"
+    return Kernel(
+        "product_dot.wgsl",
+        grid=("cdiv(cdiv(n, 8), COLUMNS)",),
+        params={**_product_params(product, wide=True), "units": u32("k // 32")},
+        constants={
+            **_product_constants(product, wide=True),
+            "FULL": True,
+            # Of more threads each has too few registers; fewer ask for too little at a time.
+            "THREADS": 512,
+            "CHUNK": "256 if k > 4096 else 128 if k >= 3072 else 64",
+            "COLUMNS": 8,
+            "GROUP_UNITS": f"{width} // 32",
+        },
+        layouts={"weight": product.layout},
+        vectors=_vectors(wide=True, weight=4),
+        unused=product.unused,
+        when=f"{fits} and max_threads >= THREADS and max_workgroup_bytes >= {memory}",
+    )
 
 
 def _forward_tiles(product: Product, wide: bool) -> list[Kernel]:

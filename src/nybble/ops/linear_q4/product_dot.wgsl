@@ -7,10 +7,15 @@
 {% include "linear_q4/inputs.wgsl" %}
 $$ set slices = THREADS // COLUMNS
 $$ set quads = range(8)
+$$ set own = range(8 * CHUNK // THREADS)
+$$ set lines = [16, slices] | min
 
-// Of each unit eight vectors (high, middle and low bytes of four inputs), then its scale and eight
-// times its sum: nine, so that the vectors of neighbouring slices lie in different banks.
-var<workgroup> kept: array<vec4<u32>, {$ 9 * CHUNK $}>;
+// Of each unit eight vectors (high, middle and low bytes of four inputs, and by how much those
+// exceed 2^16 in all), then its scale and what the unit must exceed: nine, so that the vectors of
+// neighbouring slices lie in different banks.
+var<workgroup> kept: array<vec4<u32>, {$ [9 * CHUNK, 2 * THREADS] | max $}>;
+// The largest of each four inputs.
+var<workgroup> sizes: array<u32, {$ 8 * CHUNK $}>;
 
 fn largest(v: vec4<u32>) -> u32 {
   return max(max(v.x, v.y), max(v.z, v.w));
@@ -20,35 +25,39 @@ fn total(v: vec4<i32>) -> i32 {
   return v.x + v.y + v.z + v.w;
 }
 
-// Makes integers of a unit. Its scale is 0 where they would lose too much: where inputs are not
-// finite, or where one is so large that the others keep fewer than 16 bits on average.
-fn keep(unit: u32, slot: u32) {
+// Makes integers of four inputs of a unit. The scale is 0 where inputs are not finite.
+fn keep(v: vec4<f32>, quad: u32) {
+  var size = 0u;
 $$ for u in quads
-  let v_{$ u $} = raw_quad(0u, unit * 8u + {$ u $}u);
+  size = max(size, sizes[quad / 8u * 8u + {$ u $}u]);
 $$ endfor
-  var sizes = vec4<u32>();
-$$ for u in quads
-  sizes = max(sizes, bitcast<vec4<u32>>(v_{$ u $}) & vec4<u32>(0x7fffffffu));
-$$ endfor
-  let size = largest(sizes);
   // Values below 2^(e + 1) over 2^(e - 20); both powers stay normal numbers.
   let exponent = u32(clamp(i32(size >> 23u) - 20, 2, 252));
   let inverse = bitcast<f32>((254u - exponent) << 23u);
-  var sum = 0;
-  var magnitude = vec4<i32>();
-  var present = vec4<i32>();
-$$ for u in quads
-  let n_{$ u $} = clamp(vec4<i32>(round(v_{$ u $} * inverse)), vec4<i32>(-2097151), vec4<i32>(2097151));
-  sum += total(n_{$ u $});
-  magnitude += abs(n_{$ u $});
-  present += select(vec4<i32>(), vec4<i32>(1), v_{$ u $} != vec4<f32>());
-  kept[slot * 9u + {$ u $}u] = vec4<u32>(
-    pack4xI8(n_{$ u $} >> vec4<u32>(14u)), pack4xI8((n_{$ u $} >> vec4<u32>(7u)) & vec4<i32>(127)),
-    pack4xI8(n_{$ u $} & vec4<i32>(127)), 0u);
-$$ endfor
-  let others = total(magnitude) - i32(round(bitcast<f32>(size) * inverse));
-  let fine = size < 0x7f800000u && others >= (total(present) - 1) * 65536;
-  kept[slot * 9u + 8u] = vec4<u32>(select(0u, exponent << 23u, fine), bitcast<u32>(sum * 8), 0u, 0u);
+  let n = clamp(vec4<i32>(round(v * inverse)), vec4<i32>(-2097151), vec4<i32>(2097151));
+  let present = select(vec4<i32>(), vec4<i32>(65536), v != vec4<f32>());
+  kept[quad / 8u * 9u + quad % 8u] = vec4<u32>(
+    pack4xI8(n >> vec4<u32>(14u)), pack4xI8((n >> vec4<u32>(7u)) & vec4<i32>(127)),
+    pack4xI8(n & vec4<i32>(127)), bitcast<u32>(total(abs(n) - present)));
+  if (quad % 8u == 0u) {
+    let most = i32(round(bitcast<f32>(size) * inverse));
+    kept[quad / 8u * 9u + 8u] = vec4<u32>(
+      select(0u, exponent << 23u, size < 0x7f800000u), bitcast<u32>(most - 65536), 0u, 0u);
+  }
+}
+
+// Whether integers serve: not where inputs are not finite, or where one is so large that the
+// others keep fewer than 16 bits on average.
+fn is_fine(about: vec4<u32>, excess: i32) -> bool {
+  return about.x != 0u && excess >= bitcast<i32>(about.y);
+}
+
+fn fine_unit(slot: u32) -> bool {
+  var excess = 0;
+  for (var u = 0u; u < 8u; u++) {
+    excess += bitcast<i32>(kept[slot * 9u + u].w);
+  }
+  return is_fine(kept[slot * 9u + 8u], excess);
 }
 
 fn accumulate(v: vec4<f32>, c: vec4<f32>, sum: f32) -> f32 {
@@ -71,78 +80,102 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var sums1 = vec4<f32>();
   for (var start = 0u; start < params.units; start += CHUNK) {
     let count = min(CHUNK, params.units - start);
+$$ for j in own
+    let v_{$ j $} = raw_quad(0u, min(start * 8u + lane + {$ j * THREADS $}u, params.quads - 1u));
+$$ endfor
     workgroupBarrier();
-    for (var slot = lane; slot < count; slot += THREADS) {
-      keep(start + slot, slot);
-    }
+$$ for j in own
+    sizes[lane + {$ j * THREADS $}u] = largest(bitcast<vec4<u32>>(v_{$ j $}) & vec4<u32>(0x7fffffffu));
+$$ endfor
     workgroupBarrier();
+$$ for j in own
+    keep(v_{$ j $}, lane + {$ j * THREADS $}u);
+$$ endfor
+    workgroupBarrier();
+    var rough = false;
     for (var slot = slice; slot < count; slot += {$ slices $}u) {
       let first = (start + slot) * 8u;
+      let part = (start + slot) / GROUP_UNITS;
+      let scale0 = scale_quad(part, block * 2u);
+      let scale1 = scale_quad(part, block * 2u + 1u);
 $$ for u in quads
       let w_{$ u $} = weight[(first + {$ u $}u) * params.down + block];
 $$ endfor
-      let part = first * 4u / params.group;
-      let scale0 = scale_quad(part, block * 2u);
-      let scale1 = scale_quad(part, block * 2u + 1u);
-      let about = kept[slot * 9u + 8u];
-      let unit_scale = bitcast<f32>(about.x);
-      if (about.x != 0u) {
+      var excess = 0;
 $$ for i in range(8)
-        var high_{$ i $} = 0;
-        var middle_{$ i $} = 0;
-        var low_{$ i $} = 0;
+      var high_{$ i $} = 0;
+      var middle_{$ i $} = 0;
+      var low_{$ i $} = 0;
 $$ endfor
 $$ for u in quads
-        {
-          let bytes = kept[slot * 9u + {$ u $}u];
+      {
+        let bytes = kept[slot * 9u + {$ u $}u];
+        excess += bitcast<i32>(bytes.w);
+        // A code less 8 in the upper half of a byte is sixteen times its value.
 $$ for i in range(8)
-          {
-            let codes = {$ "(w_%d.%s >> 4u)" % (u, "xyzw"[i // 2]) if i % 2 else "w_%d.%s" % (u, "xyzw"[i // 2]) $} & 0x0f0f0f0fu;
-            high_{$ i $} += dot4(codes, bytes.x);
-            middle_{$ i $} += dot4(codes, bytes.y);
-            low_{$ i $} += dot4(codes, bytes.z);
-          }
-$$ endfor
+        {
+          let codes = ({$ "w_%d.%s" % (u, "xyzw"[i // 2]) if i % 2 else "(w_%d.%s << 4u)" % (u, "xyzw"[i // 2]) $} & 0xf0f0f0f0u) ^ 0x80808080u;
+          high_{$ i $} += dot4(codes, bytes.x);
+          middle_{$ i $} += dot4(codes, bytes.y);
+          low_{$ i $} += dot4(codes, bytes.z);
         }
 $$ endfor
-        let offset = bitcast<i32>(about.y);
+      }
+$$ endfor
+      let about = kept[slot * 9u + 8u];
+      let fine = is_fine(about, excess);
+      let unit_scale = bitcast<f32>(about.x);
+      rough = rough || !fine;
 $$ for half in range(2)
-        sums{$ half $} = fma(
-          vec4<f32>(vec4<i32>(
+      sums{$ half $} = fma(
+        vec4<f32>(vec4<i32>(
 $$ for i in range(4 * half, 4 * half + 4)
-            high_{$ i $} * 16384 + middle_{$ i $} * 128 + low_{$ i $} - offset{$ ")" if i % 4 == 3 else "," $}
+          high_{$ i $} * 1024 + middle_{$ i $} * 8 + (low_{$ i $} >> 4u){$ ")" if i % 4 == 3 else "," $}
 $$ endfor
-          ), unit_scale * scale{$ half $}, sums{$ half $});
+        ), select(vec4<f32>(), unit_scale * scale{$ half $}, fine), sums{$ half $});
 $$ endfor
-      } else {
-        var part0 = vec4<f32>();
-        var part1 = vec4<f32>();
-        for (var u = 0u; u < 8u; u++) {
-          let v = raw_quad(0u, first + u);
-          let words = weight[(first + u) * params.down + block];
-          part0 = accumulate_words(v, words.x, words.y, part0);
-          part1 = accumulate_words(v, words.z, words.w, part1);
+    }
+    // Beside the other loop, as its own registers would be too many within it.
+    if (rough) {
+      for (var slot = slice; slot < count; slot += {$ slices $}u) {
+        if (!fine_unit(slot)) {
+          let part = (start + slot) / GROUP_UNITS;
+          var part0 = vec4<f32>();
+          var part1 = vec4<f32>();
+          for (var quad = (start + slot) * 8u; quad < (start + slot + 1u) * 8u; quad++) {
+            let v = raw_quad(0u, quad);
+            let words = weight[quad * params.down + block];
+            part0 = accumulate_words(v, words.x, words.y, part0);
+            part1 = accumulate_words(v, words.z, words.w, part1);
+          }
+          sums0 = fma(part0, scale_quad(part, block * 2u), sums0);
+          sums1 = fma(part1, scale_quad(part, block * 2u + 1u), sums1);
         }
-        sums0 = fma(part0, scale0, sums0);
-        sums1 = fma(part1, scale1, sums1);
       }
     }
   }
   workgroupBarrier();
-  kept[lane] = bitcast<vec4<u32>>(sums0);
-  kept[lane + THREADS] = bitcast<vec4<u32>>(sums1);
+  kept[lane * 2u] = bitcast<vec4<u32>>(sums0);
+  kept[lane * 2u + 1u] = bitcast<vec4<u32>>(sums1);
   workgroupBarrier();
-  for (var width = {$ slices // 2 $}u; width > 0u; width /= 2u) {
-    if (slice < width) {
-      sums0 += bitcast<vec4<f32>>(kept[lane + width * COLUMNS]);
-      sums1 += bitcast<vec4<f32>>(kept[lane + width * COLUMNS + THREADS]);
-      kept[lane] = bitcast<vec4<u32>>(sums0);
-      kept[lane + THREADS] = bitcast<vec4<u32>>(sums1);
-    }
-    workgroupBarrier();
+  // The slices' sums in two steps: a barrier for each halving would take longer.
+  var sum = vec4<f32>();
+  if (lane < {$ 2 * COLUMNS * lines $}u) {
+$$ for i in range(slices // lines)
+    sum += bitcast<vec4<f32>>(kept[lane + {$ 2 * COLUMNS * lines * i $}u]);
+$$ endfor
   }
-  if (slice == 0u && column < params.down) {
-    store(0u, column * 2u, sums0);
-    store(0u, column * 2u + 1u, sums1);
+  workgroupBarrier();
+  if (lane < {$ 2 * COLUMNS * lines $}u) {
+    kept[lane] = bitcast<vec4<u32>>(sum);
+  }
+  workgroupBarrier();
+  let result = linear_group(group) * {$ 2 * COLUMNS $}u + lane;
+  if (lane < {$ 2 * COLUMNS $}u && result < params.down * 2u) {
+    sum = vec4<f32>();
+$$ for i in range(lines)
+    sum += bitcast<vec4<f32>>(kept[lane + {$ 2 * COLUMNS * i $}u]);
+$$ endfor
+    store(0u, result, sum);
   }
 }

@@ -98,8 +98,9 @@ def test_verify_agrees_on_the_host(command: Command, fixtures: Path) -> None:
     assert "q8ta_conv2d_pw" in ended.out
     assert ESCAPE not in ended.out
     assert "[green]" not in ended.out
-    assert "forward on host: the references themselves; nothing was compared" == (
-        ended.out.splitlines()[-1]
+    assert (
+        "forward on host: the references themselves; nothing was compared"
+        == (ended.out.splitlines()[-1])
     )
 
 

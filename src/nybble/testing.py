@@ -16,6 +16,7 @@ from nybble.contract import REGISTRY, Alias, Array, Kernel
 from nybble.devices import Device, run_reference
 from nybble.graph import single_call
 from nybble.plan import make_plan
+from nybble.plan.choose import precision_of
 
 __all__ = ["TOLERANCES", "Case", "check_call", "compare", "run_call", "run_expected"]
 
@@ -78,18 +79,19 @@ def run_expected(operator: str, arguments: Mapping[str, Any]) -> tuple[Array, ..
     return run_reference(graph.calls[0], dict(zip(names, inputs, strict=True)))
 
 
-def compare(expected: Array, actual: Array, exact: bool) -> str | None:
+def compare(expected: Array, actual: Array, exact: bool, precision: str = "float32") -> str | None:
     """What differs between two results, None when they agree.
 
     Exact results agree bit for bit (all NaNs are one). Other float results agree within the
-    type's tolerance of the larger of the element and the result's root mean square.
+    type's tolerance of the larger of the element and the result's root mean square, or that of
+    the kernel's ``precision`` where it is wider.
     """
     if expected.shape != actual.shape or expected.dtype != actual.dtype:
         return f"expected {expected.dtype}{expected.shape}, got {actual.dtype}{actual.shape}"
     if exact or expected.dtype.kind != "f":
         wrong = ~((expected == actual) | _both_nan(expected, actual))
     else:
-        wrong = _beyond_tolerance(expected, actual)
+        wrong = _beyond_tolerance(expected, actual, precision)
     count = int(wrong.sum())
     if not count:
         return None
@@ -108,15 +110,24 @@ def _both_nan(expected: Array, actual: Array) -> Array:
     return np.isnan(expected) & np.isnan(actual)
 
 
-def _beyond_tolerance(expected: Array, actual: Array) -> Array:
+def _beyond_tolerance(expected: Array, actual: Array, precision: str) -> Array:
     finite = np.isfinite(expected)
     wide = expected.astype(np.float64)
     scale = np.sqrt(np.mean(np.square(wide[finite]))) if finite.any() else 0.0
-    tolerance = TOLERANCES[expected.dtype.name]
+    tolerance = max(TOLERANCES[expected.dtype.name], TOLERANCES[precision])
     with np.errstate(invalid="ignore"):
         close = np.abs(wide - actual) <= tolerance * np.maximum(np.abs(wide), scale)
     same = (expected == actual) | _both_nan(expected, actual)
     return ~np.where(finite, close, same)
+
+
+def _precision(device: Device, case: Case, kernel: int | None) -> str:
+    """The precision of the kernel that runs a case; of the planner's choice where none is given."""
+    operator = REGISTRY[case.operator]
+    if kernel is not None:
+        return getattr(operator.kernels[kernel], "precision", "float32")
+    graph, _ = single_call(operator, case.arguments, case.constants)
+    return precision_of(graph.calls[0], device.capabilities)
 
 
 def check_call(device: Device, case: Case, kernel: int | None = None) -> None:
@@ -126,7 +137,8 @@ def check_call(device: Device, case: Case, kernel: int | None = None) -> None:
         device, case.operator, case.arguments, kernel=kernel, constants=case.constants
     )
     exact = REGISTRY[case.operator].exact
+    precision = _precision(device, case, kernel)
     for output, one, other in zip(REGISTRY[case.operator].outputs, expected, actual, strict=True):
-        problem = compare(one, other, exact)
+        problem = compare(one, other, exact, precision)
         if problem:
             raise AssertionError(f"{case.name} on {device.info}: result '{output.name}': {problem}")

@@ -10,7 +10,8 @@ from rich.table import Table
 from nybble.contract import Array
 from nybble.devices import Device, HostDevice, run_reference
 from nybble.graph import Call, Graph, Value
-from nybble.plan import HostCall, make_plan
+from nybble.plan import Capabilities, HostCall, make_plan
+from nybble.plan.choose import precision_of
 from nybble.plan.place import COPY
 from nybble.report_text import short_name, short_shapes, table_text
 from nybble.testing import compare
@@ -104,7 +105,7 @@ def verify_method(
     traced = _without_overwritten(plan.calls, traced, values)
     hosted = {step.call for step in plan.steps if isinstance(step, HostCall)}
     checks = tuple(
-        _check(call, results, values, index in hosted)
+        _check(call, results, values, index in hosted, device.capabilities)
         for index, (call, results) in enumerate(zip(plan.calls, traced, strict=True))
         if call.operator.name != COPY
     )
@@ -133,14 +134,19 @@ def _without_overwritten(
 
 
 def _check(
-    call: Call, results: Sequence[Array], values: Mapping[Value, Array], on_host: bool
+    call: Call,
+    results: Sequence[Array],
+    values: Mapping[Value, Array],
+    on_host: bool,
+    device: Capabilities,
 ) -> CallCheck:
     tensors = {name: values[v] for name, v in call.inputs.items() if v.constant is None}
     expected = run_reference(call, tensors)
     exact = call.operator.exact or call.outputs[0].dtype.numpy.kind != "f"
+    precision = "float32" if on_host else precision_of(call, device)
     problem = None
     for one, other in zip(expected, results, strict=True):
-        problem = problem or compare(one, other, exact)
+        problem = problem or compare(one, other, exact, precision)
     into = ", ".join(str(v) for v in call.inputs.values() if v.constant is None)
     out = ", ".join(map(str, call.outputs))
     return CallCheck(call.operator.name, call.origin, f"{into} -> {out}", exact, on_host, problem)

@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nybble.devices.vulkan.api import bindings
 from nybble.devices.vulkan.cache import PipelineStore, cache_folder
+from nybble.devices.vulkan.features import Features, enabling_chain
 from nybble.devices.vulkan.hazards import barriers_before
 from nybble.devices.vulkan.memory import free_range, take_range
 from nybble.plan import Dispatch, Region
@@ -171,3 +173,15 @@ def test_cache_lies_where_the_system_keeps_caches(
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
     assert tmp_path / "nybble" == cache_folder()
+
+
+def test_a_struct_younger_than_the_bindings_is_passed_in_the_form_of_an_older_one() -> None:
+    """The bfloat16 features' struct has its own type, and its fields stand where C has them."""
+    name = "VkPhysicalDeviceShaderBfloat16FeaturesKHR"
+    on = ("shaderBFloat16Type", "shaderBFloat16CooperativeMatrix")
+    chain = enabling_chain(Features(on, (), (name,)))
+
+    data = bytes(bindings().ffi.buffer(bindings().ffi.cast("char*", chain.pNext), 28))
+    structure_type, following, *fields = struct.unpack("=I4xQ3I", data)
+
+    assert (1000141000, 0, [1, 0, 1]) == (structure_type, following, fields)

@@ -26,6 +26,10 @@ ROOT = Path(__file__).parents[1]
 CASES = sorted(path.stem for path in (ROOT / "conformance" / "cases").glob("*.py"))
 GOLDEN = ROOT / "golden"
 ADAPTERS = (
+    Capabilities(
+        max_workgroup_bytes=32768,
+        matrix_units=("i8xi8->i32 16x16x32", "bf16xbf16->f32 16x16x16"),
+    ),
     Capabilities(max_workgroup_bytes=32768),
     Capabilities(software=True, packed_dot=False),
 )
@@ -83,7 +87,9 @@ def test_every_kernel_becomes_a_valid_module(family: str, tmp_path: Path) -> Non
 
     def check(item: tuple[int, tuple[str, bytes]]) -> tuple[str, str]:
         number, (name, module) = item
-        return name, validate(module, "vulkan1.1", tmp_path, str(number))
+        matrices = b"SPV_KHR_cooperative_matrix" in module
+        environment = "vulkan1.3" if matrices else "vulkan1.1"
+        return name, validate(module, environment, tmp_path, str(number))
 
     with ThreadPoolExecutor(4) as pool:
         problems = {name: told for name, told in pool.map(check, enumerate(alike.values())) if told}
@@ -113,11 +119,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 """
 
 
-@pytest.mark.parametrize(("part", "k", "result"), [("i8", 32, "i32"), ("f16", 16, "f32")])
+@pytest.mark.parametrize(
+    ("part", "k", "result"), [("i8", 32, "i32"), ("f16", 16, "f32"), ("bf16", 16, "f32")]
+)
 def test_matrix_units_become_cooperative_matrices(
     part: str, k: int, result: str, tmp_path: Path
 ) -> None:
-    """Products on the matrix units, int8 exact and f16, are valid under Vulkan's memory model."""
+    """Products on the matrix units are valid under Vulkan's memory model."""
     module = spirv(MATRIX_UNITS.format(part=part, k=k, result=result))
 
     assert validate(module, "vulkan1.3", tmp_path) == ""

@@ -67,6 +67,7 @@ class Kernel:
             takes the one that needs the fewest conversions.
         in_place: results that are written over an argument, by name; the body reads and writes
             the argument's binding.
+        precision: float16 where float results are only as close as float16's tolerance.
         split: a flat elementwise kernel in terms of ``count`` elements, which the planner may
             cut into several dispatches where a tensor exceeds the device's binding limit.
     """
@@ -79,6 +80,7 @@ class Kernel:
     vectors: Mapping[str, int] = field(default_factory=dict)
     unused: frozenset[str] = frozenset()
     when: str = "True"
+    precision: Literal["float32", "float16"] = "float32"
     split: bool = False
     flexible: bool = False
     in_place: Mapping[str, str] = field(default_factory=dict)

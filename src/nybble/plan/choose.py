@@ -20,7 +20,10 @@ from nybble.graph import Call, Graph, Value, make_call, nbytes
 
 from .plan import Capabilities
 
-__all__ = ["Choice", "Chosen", "choose_kernels", "viable_kernels", "why_on_host", "why_unviable"]
+__all__ = [
+    "Choice", "Chosen", "choose_kernels", "precision_of", "viable_kernels", "why_on_host",
+    "why_unviable",
+]  # fmt: skip
 
 LARGEST_GROWTH = 16
 """No packing of a constant makes it larger than this, but for small ones, which never matter."""
@@ -67,6 +70,8 @@ def why_unviable(kernel: Kernel | Alias, call: Call, device: Capabilities) -> st
     names = dict(call.bound.names)
     if isinstance(kernel, Alias):
         return None if kernel.condition.evaluate(names) else f"needs {kernel.condition}"
+    if (kernel.precision, device.precision) == ("float16", "float32"):
+        return "is only as close as float16's tolerance, float32's is asked for"
     names.update(constants_of(kernel, names), **word_counts(kernel, call))
     if not kernel.condition.evaluate({**names, **device.facts()}):
         return f"needs {kernel.condition}"
@@ -139,6 +144,12 @@ def viable_kernels(call: Call, device: Capabilities) -> list[Kernel | Alias]:
             if isinstance(kernel, Kernel) and not kernel.flexible:
                 break
     return found
+
+
+def precision_of(call: Call, device: Capabilities) -> str:
+    """How close the float results are of what runs a call: float32 or float16."""
+    precisions = [getattr(k, "precision", "float32") for k in viable_kernels(call, device)]
+    return "float16" if "float16" in precisions else "float32"
 
 
 def choose_kernels(

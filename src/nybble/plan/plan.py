@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -32,6 +32,7 @@ class Capabilities:
         max_threads: invocations of one workgroup.
         max_workgroup_bytes: workgroup memory.
         matrix_units: m x n x k of products on them, such as ``"i8xi8->i32 16x16x32"``.
+        precision: the lowest that a kernel may have; see :class:`Kernel`.
     """
 
     kernels: bool = True
@@ -44,6 +45,7 @@ class Capabilities:
     max_threads: int = 256
     max_workgroup_bytes: int = 16384
     matrix_units: tuple[str, ...] = ()
+    precision: Literal["float32", "float16"] = "float16"
 
     def facts(self) -> dict[str, Any]:
         """The names that a kernel's ``when`` may read (:data:`kernel.DEVICE_FACTS`)."""

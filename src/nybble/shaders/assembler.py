@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from .opcodes import Capability, Decoration, Math, Op, Storage
-from .types import BOOL, F16, F32, I8, I32, U8, U32, VOID, Type
+from .types import BF16, BOOL, F16, F32, I8, I32, U8, U32, VOID, Type
 
 __all__ = ["Assembler", "Number", "instruction"]
 
@@ -21,8 +21,10 @@ _GL_COMPUTE = 5
 _LOCAL_SIZE = 17
 _INTEGERS = {U32: (32, 0), I32: (32, 1), U8: (8, 0), I8: (8, 1)}
 _FLOATS = {F32: 32, F16: 16}
+_BFLOAT16_ENCODING = 0
 _SUBGROUP = 3
 _EXTENSIONS = {
+    Capability.BFLOAT16: "SPV_KHR_bfloat16",
     Capability.DOT_PRODUCT: "SPV_KHR_integer_dot_product",
     Capability.COOPERATIVE_MATRIX: "SPV_KHR_cooperative_matrix",
     Capability.VULKAN_MEMORY_MODEL: "SPV_KHR_vulkan_memory_model",
@@ -103,6 +105,9 @@ class Assembler:
             if type_ is F16:
                 self.capabilities.add(Capability.FLOAT16)
             return self.once(Op.TYPE_FLOAT, _FLOATS[type_])
+        if type_ is BF16:
+            self.capabilities |= {Capability.BFLOAT16, Capability.BFLOAT16_COOPERATIVE_MATRIX}
+            return self.once(Op.TYPE_FLOAT, 16, _BFLOAT16_ENCODING)
         if type_.kind == "struct":
             members = [self.type(member) for _, member in type_.members]
             result = self.new_id()

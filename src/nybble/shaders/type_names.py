@@ -6,7 +6,21 @@ import re
 from typing import TYPE_CHECKING
 
 from .context import Context
-from .types import F16, F32, I8, I32, SCALARS, U8, U32, Type, array, matrix, matrix_unit, vector
+from .types import (
+    BF16,
+    F16,
+    F32,
+    I8,
+    I32,
+    SCALARS,
+    U8,
+    U32,
+    Type,
+    array,
+    matrix,
+    matrix_unit,
+    vector,
+)
 
 if TYPE_CHECKING:
     from .module import Module
@@ -17,7 +31,7 @@ _SHORT = {"f": F32, "i": I32, "u": U32}
 _VECTOR = re.compile(r"vec([234])([fiu]?)")
 _MATRIX = re.compile(r"mat([234])x([234])(f?)")
 _UNITS = {f"subgroup_matrix_{use}": i for i, use in enumerate(("left", "right", "result"))}
-_COMPONENTS = {t.name: t for t in (I8, U8, F16, F32, I32, U32)}
+_COMPONENTS = {t.name: t for t in (I8, U8, F16, BF16, F32, I32, U32)}
 _SUM_LEVEL = 8
 
 

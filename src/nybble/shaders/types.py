@@ -10,8 +10,8 @@ from functools import cache
 from typing import Literal
 
 __all__ = [
-    "ABSTRACT_FLOAT", "ABSTRACT_INT", "BOOL", "F16", "F32", "I8", "I32", "SCALARS", "U8", "U32",
-    "VOID", "Type", "array", "matrix", "matrix_unit", "scalar_of", "struct", "vector",
+    "ABSTRACT_FLOAT", "ABSTRACT_INT", "BF16", "BOOL", "F16", "F32", "I8", "I32", "SCALARS", "U8",
+    "U32", "VOID", "Type", "array", "matrix", "matrix_unit", "scalar_of", "struct", "vector",
 ]  # fmt: skip
 
 Kind = Literal["void", "abstract", "scalar", "vector", "matrix", "array", "struct", "matrix_unit"]
@@ -51,11 +51,12 @@ F32 = Type("scalar", "f32")
 I8 = Type("scalar", "i8")
 U8 = Type("scalar", "u8")
 F16 = Type("scalar", "f16")
+BF16 = Type("scalar", "bf16")
 ABSTRACT_INT = Type("abstract", "an integer literal")
 ABSTRACT_FLOAT = Type("abstract", "a decimal literal")
 
 SCALARS = {t.name: t for t in (BOOL, U32, I32, F32)}
-"""Types of values; i8, u8 and f16 are components of matrix units only."""
+"""Types of values; i8, u8, f16 and bf16 are components of matrix units only."""
 
 
 @cache

@@ -21,7 +21,7 @@ _KINDS = {1: "integrated gpu", 2: "discrete gpu", 3: "virtual gpu", 4: "cpu"}
 _PREFERENCE = ("discrete gpu", "integrated gpu", "virtual gpu", "unknown", "cpu")
 _COMPONENTS = {
     0: "f16", 1: "f32", 2: "f64", 3: "i8", 4: "i16", 5: "i32", 6: "i64",
-    7: "u8", 8: "u16", 9: "u32", 10: "u64",
+    7: "u8", 8: "u16", 9: "u32", 10: "u64", 1000141000: "bf16",
 }  # fmt: skip
 _SUBGROUP_SCOPE = 3
 _LIMITS = (
@@ -205,7 +205,7 @@ def _describe(name: str, physical: Any, properties: Any, functions: Any) -> Adap
         raise DeviceError(f"its driver lacks the feature {', '.join(features.missing)}")
     family, bits = _compute_family(functions, physical)
     driver, identity = _driver(functions, physical, properties)
-    shapes = _matrix_shapes(functions, physical) if "cooperativeMatrix" in features.names else ()
+    shapes = _matrix_shapes(functions, physical, features)
     info = DeviceInfo(
         name=name,
         adapter=text(properties.deviceName),
@@ -263,7 +263,10 @@ def _limits(functions: Any, physical: Any, limits: Any, features: Features) -> d
     return values
 
 
-def _matrix_shapes(functions: Any, physical: Any) -> tuple[MatrixShape, ...]:
+def _matrix_shapes(functions: Any, physical: Any, features: Features) -> tuple[MatrixShape, ...]:
+    if "cooperativeMatrix" not in features.names:
+        return ()
+    bfloat16 = "shaderBFloat16CooperativeMatrix" in features.names
     found = enumerated(
         functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR,
         "VkCooperativeMatrixPropertiesKHR", "listing matrix shapes", physical,
@@ -273,6 +276,8 @@ def _matrix_shapes(functions: Any, physical: Any) -> tuple[MatrixShape, ...]:
         left, right, added = map(_COMPONENTS.get, (item.AType, item.BType, item.CType))
         result = _COMPONENTS.get(item.ResultType)
         if item.scope != _SUBGROUP_SCOPE or not (left and right and added and result):
+            continue
+        if left == "bf16" and not bfloat16:
             continue
         saturating = bool(item.saturatingAccumulation)
         shapes.append(

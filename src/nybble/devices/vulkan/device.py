@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import threading
 import time
 from pathlib import Path
@@ -275,4 +276,5 @@ def _capabilities(adapter: Adapter) -> Capabilities:
         ),
         max_workgroup_bytes=limits["maxComputeSharedMemorySize"],
         matrix_units=tuple(map(str, adapter.matrix_shapes)),
+        precision="float32" if os.environ.get("NYBBLE_PRECISION") == "float32" else "float16",
     )

@@ -13,6 +13,7 @@ __all__ = ["Features", "enabling_chain", "find_features"]
 _DOT_PRODUCT = "VK_KHR_shader_integer_dot_product"
 _COOPERATIVE_MATRIX = "VK_KHR_cooperative_matrix"
 _PORTABILITY = "VK_KHR_portability_subset"
+_BFLOAT16 = "VK_KHR_shader_bfloat16"
 
 _REQUIRED = ("timelineSemaphore",)
 """Named in the error where a device lacks one."""
@@ -29,7 +30,31 @@ _WANTED: Mapping[str, tuple[str, ...]] = {
     ),
     "VkPhysicalDeviceShaderIntegerDotProductFeatures": ("shaderIntegerDotProduct",),
     "VkPhysicalDeviceCooperativeMatrixFeaturesKHR": ("cooperativeMatrix",),
+    "VkPhysicalDeviceShaderBfloat16FeaturesKHR": (
+        "shaderBFloat16Type", "shaderBFloat16CooperativeMatrix",
+    ),
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Twin:
+    """A struct that the bindings know, of the form of one that is younger than they are."""
+
+    name: str
+    structure_type: int
+    fields: Mapping[str, str]
+
+
+_YOUNGER = {
+    "VkPhysicalDeviceShaderBfloat16FeaturesKHR": _Twin(
+        "VkPhysicalDeviceVulkanMemoryModelFeatures",
+        1000141000,
+        {
+            "shaderBFloat16Type": "vulkanMemoryModel",
+            "shaderBFloat16CooperativeMatrix": "vulkanMemoryModelAvailabilityVisibilityChains",
+        },
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -62,11 +87,14 @@ def find_features(functions: Any, physical: Any, version: int) -> Features:
         extensions.append(_DOT_PRODUCT)
     if _COOPERATIVE_MATRIX in offered:
         structs.append("VkPhysicalDeviceCooperativeMatrixFeaturesKHR")
+        if _BFLOAT16 in offered:
+            structs.append("VkPhysicalDeviceShaderBfloat16FeaturesKHR")
+            extensions.append(_BFLOAT16)
     head, chain = _chain(structs, ())
     functions.vkGetPhysicalDeviceFeatures2(physical, head)
     names = [n for n in _WANTED["VkPhysicalDeviceFeatures"] if getattr(head.features, n)]
     for name, item in zip(structs, chain, strict=True):
-        names += [n for n in _WANTED[name] if getattr(item, n)]
+        names += [n for n in _WANTED[name] if getattr(item, _field(name, n))]
     return Features(tuple(dict.fromkeys(names)), tuple(extensions), tuple(structs))
 
 
@@ -75,12 +103,21 @@ def enabling_chain(features: Features) -> Any:
     return _chain(features.structs, features.names)[0]
 
 
+def _field(name: str, feature: str) -> str:
+    """A feature's field in what stands for its struct."""
+    return _YOUNGER[name].fields[feature] if name in _YOUNGER else feature
+
+
 def _chain(structs: Iterable[str], names: Iterable[str]) -> tuple[Any, list[Any]]:
     on = frozenset(names)
     following: Any = bindings().ffi.NULL
     items: list[Any] = []
     for name in reversed(tuple(structs)):
-        following = struct(name, pNext=following, **{n: 1 for n in _WANTED[name] if n in on})
+        values = {_field(name, n): 1 for n in _WANTED[name] if n in on}
+        twin = _YOUNGER.get(name)
+        following = struct(twin.name if twin else name, pNext=following, **values)
+        if twin:
+            following.sType = twin.structure_type
         items.append(following)
     core = {n: 1 for n in _WANTED["VkPhysicalDeviceFeatures"] if n in on}
     head = struct("VkPhysicalDeviceFeatures2", pNext=following, features=core)

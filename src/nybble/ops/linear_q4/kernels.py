@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from nybble.contract import Kernel, Layout, f32, u32
 
 from .layout import W_4X8
+from .tiles import DECODE_ROWS, ROWS, Tile, tiled_kernels
 
 __all__ = [
     "BACKWARD", "CHOOSE_QPARAMS", "OUTER", "REQUANT", "Product", "embedding_kernels",
@@ -16,9 +16,6 @@ __all__ = [
 ]  # fmt: skip
 
 _DECODE_THREADS = 256
-_DECODE_ROWS = 16
-"""Rows up to which reading the weights once a strip of four costs less than whole tiles."""
-_ROWS = "numel(batch)"
 
 
 @dataclass(frozen=True)
@@ -36,28 +33,6 @@ class Product:
     layout: Layout = W_4X8
     quantized: bool = False
     unused: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Tile:
-    """A workgroup's rows and columns, a thread's, and the depth of a step."""
-
-    tile_m: int
-    tile_n: int
-    rows: int
-    columns: int
-    depth: int
-
-    @property
-    def constants(self) -> dict[str, Any]:
-        """The tile as the shader names it."""
-        return {
-            "TILE_M": self.tile_m,
-            "TILE_N": self.tile_n,
-            "ROWS": self.rows,
-            "COLUMNS": self.columns,
-            "DEPTH": self.depth,
-        }
 
 
 _FORWARD_TILE = Tile(64, 64, 8, 4, 32)
@@ -94,7 +69,7 @@ def _vectors(wide: bool, weight: int) -> dict[str, int]:
 
 def _product_params(product: Product, wide: bool) -> dict[str, Any]:
     return {
-        "rows": u32(_ROWS),
+        "rows": u32(ROWS),
         "n": u32("n"),
         "k": u32("k"),
         "quads": u32("cdiv(k, 4)"),
@@ -146,7 +121,7 @@ def _strips(product: Product, wide: bool, *, software: bool) -> Kernel:
         },
         constants={
             **_product_constants(product, wide),
-            "ROWS": f"max(1, min({rows}, {_ROWS}))",
+            "ROWS": f"max(1, min({rows}, {ROWS}))",
             "UNIT": unit,
             "FULL": "cdiv(k, 4) % UNIT == 0",
             "THREADS": 16 if software else _DECODE_THREADS,
@@ -155,14 +130,14 @@ def _strips(product: Product, wide: bool, *, software: bool) -> Kernel:
         layouts={"weight": product.layout},
         vectors=_vectors(wide, 4),
         unused=product.unused,
-        when=f"software and {whole}" if software else f"{_ROWS} <= {_DECODE_ROWS} and {whole}",
+        when=f"software and {whole}" if software else f"{ROWS} <= {DECODE_ROWS} and {whole}",
     )
 
 
 def _dots(product: Product) -> Kernel:
     """One row by packed integer dot products; worth it where there are many weights."""
     width = _width(product.group)
-    fits = f"{_ROWS} == 1 and k % 32 == 0 and {width} % 32 == 0 and n * k >= 1048576 and {_WIDE}"
+    fits = f"{ROWS} == 1 and k % 32 == 0 and {width} % 32 == 0 and n * k >= 1048576 and {_WIDE}"
     memory = "16 * max(9 * CHUNK, 2 * THREADS) + 32 * CHUNK"
     return Kernel(
         "product_dot.wgsl",
@@ -185,59 +160,21 @@ def _dots(product: Product) -> Kernel:
 
 
 def _forward_tiles(product: Product, wide: bool) -> list[Kernel]:
-    return _tiles(
+    return tiled_kernels(
         _FORWARD_TILE,
         "forward",
-        (_ROWS, "n", "k"),
+        (ROWS, "n", "k"),
         params=_product_params(product, wide),
         constants={**_product_constants(product, wide), "FULL": "k % DEPTH == 0"},
         layouts={"weight": product.layout},
         vectors=_vectors(wide, 2),
         unused=product.unused,
         when=_WIDE if wide else "True",
+        on_matrix_units=not product.quantized,
     )
 
 
-def _tiles(
-    tile: Tile,
-    kind: str,
-    extents: tuple[str, str, str],
-    *,
-    params: Mapping[str, Any],
-    constants: Mapping[str, Any],
-    layouts: Mapping[str, Layout],
-    vectors: Mapping[str, int],
-    when: str,
-    unused: frozenset[str] = frozenset(),
-) -> list[Kernel]:
-    """The tiled product of ``extents`` (rows, columns, depth).
-
-    Twice: with its inner loop written out, which a CPU's compiler takes far too long over, and
-    as a loop.
-    """
-    rows, columns, depth = extents
-    return [
-        Kernel(
-            "tiled.wgsl",
-            grid=(f"tiles * cdiv({rows}, TILE_M)",),
-            params={
-                **params,
-                "steps": u32(f"cdiv({depth}, DEPTH)"),
-                "tiles": u32(f"cdiv({columns}, TILE_N)"),
-            },
-            constants={
-                **tile.constants, "KIND": repr(kind), "UNROLLED": unrolled, **constants,
-            },
-            layouts=layouts,
-            vectors=vectors,
-            unused=unused,
-            when=f"not software and {when}" if unrolled else when,
-        )
-        for unrolled in (True, False)
-    ]  # fmt: skip
-
-
-_SIZES = {"rows": u32(_ROWS), "n": u32("n"), "k": u32("k")}
+_SIZES = {"rows": u32(ROWS), "n": u32("n"), "k": u32("k")}
 
 
 def _backward_kernels(wide: bool) -> list[Kernel]:
@@ -256,7 +193,7 @@ def _backward_kernels(wide: bool) -> list[Kernel]:
     def strips(when: str, threads: int, columns: int, rows: str) -> Kernel:
         return Kernel(
             "backward.wgsl",
-            grid=(f"tiles * cdiv({_ROWS}, ROWS)",),
+            grid=(f"tiles * cdiv({ROWS}, ROWS)",),
             params={**params, "tiles": u32("cdiv(cdiv(k, 4), COLUMNS)")},
             constants={**constants, "THREADS": threads, "COLUMNS": columns, "ROWS": rows},
             layouts={"weight": W_4X8},
@@ -264,10 +201,10 @@ def _backward_kernels(wide: bool) -> list[Kernel]:
             when=f"{when} and {whole}",
         )
 
-    tiled = _tiles(
+    tiled = tiled_kernels(
         _GRADIENT_TILE,
         "backward",
-        (_ROWS, "k", "n"),
+        (ROWS, "k", "n"),
         params=params,
         constants=constants,
         layouts={"weight": W_4X8},
@@ -275,8 +212,8 @@ def _backward_kernels(wide: bool) -> list[Kernel]:
         when=whole,
     )
     return [
-        strips("software", 16, 16, f"max(1, min(8, {_ROWS}))"),
-        strips(f"{_ROWS} <= {_DECODE_ROWS}", 256, 8, f"max(1, min(4, {_ROWS}))"),
+        strips("software", 16, 16, f"max(1, min(8, {ROWS}))"),
+        strips(f"{ROWS} <= {DECODE_ROWS}", 256, 8, f"max(1, min(4, {ROWS}))"),
         *tiled,
     ]
 
@@ -293,10 +230,10 @@ def _outer_kernels(wide: bool) -> list[Kernel]:
             vectors=vectors,
             when=f"software and {whole}",
         ),
-        *_tiles(
+        *tiled_kernels(
             _GRADIENT_TILE,
             "outer",
-            ("n", "k", _ROWS),
+            ("n", "k", ROWS),
             params=_SIZES,
             constants={"WIDE": wide},
             layouts={},
@@ -354,8 +291,8 @@ CHOOSE_QPARAMS = [
         "choose_qparams.wgsl",
         grid=("words",),
         params={
-            "rows": u32(_ROWS),
-            "words": u32(f"cdiv({_ROWS}, 4)"),
+            "rows": u32(ROWS),
+            "words": u32(f"cdiv({ROWS}, 4)"),
             "k": u32("k"),
             "code_min": f32("code_min"),
             "code_max": f32("code_max"),

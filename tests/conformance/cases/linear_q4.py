@@ -277,6 +277,8 @@ CASES = [
     _channelwise((1,), 12, 64),
     _channelwise((2, 3), 11, 37),
     _channelwise((21,), 36, 60),
+    _channelwise((1024,), 1024, 36),
+    _channelwise((1025,), 1025, 19),
     _channelwise((5,), 7, 12, produced=True),
     _backward((1,), 8, 32, 32),
     _backward((3,), 520, 36, 32),

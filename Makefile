@@ -21,7 +21,7 @@ venv := .venv
 python := $(venv)/bin/python
 pip := $(python) -m pip --disable-pip-version-check -q
 
-.PHONY: help demo test conformance check lint bench fixtures adapter clean
+.PHONY: help demo test conformance check lint bench fixtures adapter layers clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -29,7 +29,7 @@ help:
 demo: $(venv)/.runtime adapter
 	@$(venv)/bin/nybble demo
 
-test: lint $(venv)/.export adapter
+test: lint $(venv)/.export adapter layers
 	$(python) -m pytest $(TEST_FLAGS)
 
 check: lint
@@ -53,6 +53,11 @@ conformance: $(venv)/.dev adapter
 fixtures: $(venv)/.export
 	$(python) tools/make_fixtures.py
 	$(python) -m nybble.demo.train
+
+# The tests of the Vulkan device use the validation layer where it is; without it they say so.
+layers:
+	@dpkg -s vulkan-validationlayers >/dev/null 2>&1 || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends vulkan-validationlayers; } >/dev/null 2>&1 || true
 
 adapter: $(venv)/.runtime
 	@tools/ensure_adapter.sh $(python)

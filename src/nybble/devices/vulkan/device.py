@@ -146,9 +146,14 @@ class VulkanDevice:
         self.wait(self._submitted)
 
     def finish_quietly(self) -> None:
-        """As :meth:`finish`; a lost device does nothing any more, so it is done."""
-        with contextlib.suppress(DeviceLostError):
+        """As :meth:`finish`, also where the device is lost: nothing may be freed in use.
+
+        A driver that tells of a loss may still be at work; one that is truly gone says so at once.
+        """
+        try:
             self.finish()
+        except DeviceLostError:
+            self.vk.vkDeviceWaitIdle(self.handle)
 
     def is_done(self, value: int) -> bool:
         """Whether the submission of that number is done, without waiting."""

@@ -9,6 +9,7 @@ import pytest
 
 import nybble
 from nybble.devices import devices
+from nybble.testing import compare
 
 FIXTURE = Path(__file__).parent / "fixtures" / "q4_cached_attention"
 DEVICES = [
@@ -25,8 +26,8 @@ def test_position_comes_with_the_call(device: str) -> None:
         first = program(data["input_0"], data["input_1"])
         following = program(data["next_input_0"], data["next_input_1"])
 
-    np.testing.assert_allclose(first, data["output_0"], atol=1e-5)
-    np.testing.assert_allclose(following, data["next_output_0"], atol=1e-5)
+    assert None is compare(first, data["output_0"], exact=False)
+    assert None is compare(following, data["next_output_0"], exact=False)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -38,9 +39,9 @@ def test_positions_in_any_order_equal_the_host(device: str) -> None:
     with nybble.load(path, device=device) as program, nybble.load(path, device="host") as host:
         for x, position in calls:
             start = np.array([position])
-            np.testing.assert_allclose(host(x, start), program(x, start), atol=1e-5)
+            assert None is compare(host(x, start), program(x, start), exact=False)
         for name in host.state:
-            np.testing.assert_allclose(host.state[name], program.state[name], atol=1e-5)
+            assert None is compare(host.state[name], program.state[name], exact=False)
 
 
 def test_position_beyond_the_cache_is_refused() -> None:
@@ -62,5 +63,19 @@ def test_verify_covers_state(device: str) -> None:
         report = program.verify(x, np.array([2]))
 
         assert report, report.summary
+        for name, content in before.items():
+            np.testing.assert_array_equal(content, program.state[name])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_profile_leaves_state_alone(device: str) -> None:
+    """Timing a program runs it many times, and its state is as before afterwards."""
+    with nybble.load(FIXTURE.with_suffix(".pte"), device=device) as program:
+        x = np.random.default_rng(1).standard_normal((1, 2, 32)).astype(np.float32)
+        program(x, np.array([0]))
+        before = {name: program.state[name] for name in program.state}
+        program.profile(x, np.array([4]), repeats=1)
+
+        assert before
         for name, content in before.items():
             np.testing.assert_array_equal(content, program.state[name])

@@ -314,6 +314,8 @@ class Method:
     def profile(self, *inputs: Any, repeats: int = 5) -> Profile:
         """Time of each dispatch beside the bytes and operations it had to move.
 
+        The method runs many times; the program's state is put back afterwards.
+
         Raises:
             ContractError: wrong inputs, or fewer than one of ``repeats``.
         """
@@ -321,7 +323,12 @@ class Method:
             raise ContractError(f"repeats: expected at least 1 run, received {repeats}")
         with self._lock:
             arrays = self.arrays(inputs)
-            return profile_method(self.device, self.executable, arrays, repeats)
+            before = {name: self._states.read(name) for name in self._states.names()}
+            try:
+                return profile_method(self.device, self.executable, arrays, repeats)
+            finally:
+                for name, content in before.items():
+                    self._states.write(name, content)
 
     def __str__(self) -> str:
         return format_graph(self.graph)

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from .module import Module
+from .module import Module, uses_matrix_units
 from .tokens import ShaderError
 
-__all__ = ["ShaderError", "spirv"]
+__all__ = ["ShaderError", "spirv", "uses_matrix_units"]
 
 
 @lru_cache(maxsize=1024)

@@ -216,8 +216,12 @@ def bitcast(c: Context, wanted: Type, operand: Value) -> Value:
     """The same bits as another type."""
     operand = c.concrete(operand)
     scalars = (scalar_of(wanted), scalar_of(operand.type))
-    same = operand.type.kind == wanted.kind and operand.type.count == wanted.count
-    if not same or BOOL in scalars or wanted.kind not in ("scalar", "vector"):
+    kinds = ("scalar", "vector", "matrix_unit")
+    if (
+        operand.type.extent != wanted.extent
+        or wanted.kind not in kinds
+        or not {F32, I32, U32}.issuperset(scalars)
+    ):
         raise c.error(f"{operand.type} cannot be taken for {wanted}")
     if operand.type is wanted:
         return operand

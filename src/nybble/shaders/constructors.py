@@ -45,7 +45,14 @@ def construct(c: Context, type_: Type, parts: list[Value]) -> Value:
         return _composite(c, type_, parts, [type_.element] * type_.count)
     if type_.kind == "struct":
         return _composite(c, type_, parts, [member for _, member in type_.members])
-    return c.emit(Op.COMPOSITE_CONSTRUCT, type_, c.id(c.convert(parts[0], scalar_of(type_))))
+    if len(parts) != 1:
+        raise c.error(f"{type_} takes one value, received {len(parts)}")
+    if parts[0].type.kind == "matrix_unit":
+        return _converted(c, type_, parts[0])
+    part = c.convert(parts[0], scalar_of(type_))
+    if part.number is not None:
+        return Value(type_, c.assembler.composite(type_, [c.id(part)]))
+    return c.emit(Op.COMPOSITE_CONSTRUCT, type_, c.id(part))
 
 
 def _completed(c: Context, type_: Type, parts: list[Value]) -> Type:
@@ -117,10 +124,12 @@ def _converted(c: Context, type_: Type, operand: Value) -> Value:
             return c.convert(operand, wanted)
         operand = c.concrete(operand)
     source = scalar_of(operand.type)
-    if operand.type.kind != type_.kind or operand.type.count != type_.count:
+    if operand.type.extent != type_.extent:
         raise c.error(f"{type_} cannot be made of {operand.type}")
     if source is wanted:
         return operand
+    if type_.kind == "matrix_unit" and (source, wanted) != (I32, F32):
+        raise c.error(f"{type_} cannot be made of {operand.type}")
     known = operand.number
     if known is not None and BOOL not in (source, wanted) and source is not F32:
         # Integers of a known value change type here: sizes of arrays depend on it.

@@ -114,7 +114,7 @@ class Context:
 
     def null(self, type_: Type) -> Value:
         """The zero value of a type."""
-        if scalar_of(type_).kind == "scalar" and type_.kind != "matrix":
+        if scalar_of(type_).kind == "scalar" and type_.kind in ("scalar", "vector"):
             return Value(type_, 0, False if scalar_of(type_) is BOOL else 0)
         return Value(type_, self.assembler.null(type_))
 

@@ -13,7 +13,7 @@ from .tokens import Cursor
 from .type_names import type_name
 from .types import F32, I32, U32, VOID, Type, scalar_of, struct, vector
 
-__all__ = ["Function", "Module"]
+__all__ = ["Function", "Module", "uses_matrix_units"]
 
 _UVEC3 = vector(3, U32)
 _INPUTS = {
@@ -43,13 +43,18 @@ class Function:
     result: Type
 
 
+def uses_matrix_units(source: str) -> bool:
+    """Whether a shader multiplies on matrix units, each subgroup its own tiles."""
+    return "subgroup_matrix" in source
+
+
 class Module:
     """Compiles a shader's text; functions are compiled where they are first called."""
 
     def __init__(self, source: str) -> None:
         self.cursor = Cursor(source)
         self.assembler = Assembler()
-        self.uses_matrix_units = "subgroup_matrix" in source
+        self.uses_matrix_units = uses_matrix_units(source)
         self.types: dict[str, Type] = {}
         self.names: dict[str, Operand] = {}
         self.workgroup_size: tuple[int, int, int] = (0, 0, 0)

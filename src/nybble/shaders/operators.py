@@ -98,6 +98,8 @@ def binary(c: Context, sign: str, left: Value, right: Value) -> Value:
     """A binary operator other than ``&&`` and ``||``."""
     if sign in ("<<", ">>"):
         return _shift(c, sign, left, right)
+    if "matrix_unit" in (left.type.kind, right.type.kind):
+        return _elementwise(c, sign, left, right)
     if left.type.kind == "matrix" or right.type.kind == "matrix":
         return _matrix_product(c, sign, left, right)
     left, right = _alike(c, left, right)
@@ -209,6 +211,22 @@ def _scaled(c: Context, left: Value, right: Value) -> Value:
     if left.type.kind != "vector" or right.type is not F32:
         raise c.error(f"* does not apply to {left.type} and {right.type}")
     return c.emit(Op.VECTOR_TIMES_SCALAR, left.type, c.id(left), c.id(right))
+
+
+def _elementwise(c: Context, sign: str, left: Value, right: Value) -> Value:
+    """Sums, differences and products, element by element, of two matrices of the matrix units.
+
+    Of a product the right one may be a scalar.
+    """
+    scaled = sign == "*" and left.type.kind == "matrix_unit" != right.type.kind
+    if scaled:
+        right = c.convert(right, scalar_of(left.type)) if right.type.kind == "abstract" else right
+    element = left.type.element
+    op = _ARITHMETIC[sign].get(element) if sign in ("+", "-", "*") and element else None
+    if op is None or right.type is not (element if scaled else left.type):
+        raise c.error(f"{sign} does not apply to {left.type} and {right.type}")
+    op = Op.MATRIX_TIMES_SCALAR if scaled else op
+    return c.emit(op, left.type, c.id(left), c.id(right))
 
 
 def _matrix_product(c: Context, sign: str, left: Value, right: Value) -> Value:

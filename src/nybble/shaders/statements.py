@@ -12,6 +12,7 @@ from .types import BOOL, I32, U32, VOID
 __all__ = ["block"]
 
 _COMPOUND = {f"{sign}=": sign for sign in ("+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>")}
+_DONT_UNROLL = 2
 _BOTH_WAYS = {"++": "+", "--": "-"}
 
 
@@ -141,7 +142,8 @@ def _loop_blocks(c: Context) -> tuple[int, Loop]:
     head, merge, next_, body = (c.assembler.new_id() for _ in range(4))
     c.branch(head)
     c.label(head)
-    c.do(Op.LOOP_MERGE, merge, next_, 0)
+    # A kernel on the matrix units has unrolled what it should: more is code for no cache.
+    c.do(Op.LOOP_MERGE, merge, next_, _DONT_UNROLL if c.module.uses_matrix_units else 0)
     c.branch(body)
     c.label(body)
     return head, Loop(merge, next_)

@@ -42,6 +42,11 @@ class Type:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def extent(self) -> tuple[str, int, int, int]:
+        """What types share that differ in their components alone."""
+        return self.kind, self.count, self.rows, self.use
+
 
 VOID = Type("void", "no value")
 BOOL = Type("scalar", "bool")
@@ -91,8 +96,8 @@ def struct(name: str, members: tuple[tuple[str, Type], ...]) -> Type:
 
 
 def scalar_of(type_: Type) -> Type:
-    """The component type of a vector or matrix, any other type itself."""
-    while type_.kind in ("vector", "matrix"):
+    """The component type of a vector or matrix of any sort, any other type itself."""
+    while type_.kind in ("vector", "matrix", "matrix_unit"):
         assert type_.element is not None
         type_ = type_.element
     return type_

@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 
 import nybble.ops  # noqa: F401  (declares the operators)
-from nybble.contract import REGISTRY, Alias, Array, Kernel
+from nybble.contract import REGISTRY, AnyKernel, Array
 from nybble.devices import Device, run_reference
-from nybble.graph import single_call
+from nybble.graph import Call, single_call
 from nybble.plan import make_plan
 from nybble.plan.choose import precision_of
 
-__all__ = ["TOLERANCES", "Case", "check_call", "compare", "run_call", "run_expected"]
+__all__ = [
+    "TOLERANCES", "Case", "check_call", "compare", "describe_difference", "is_exact",
+    "relative_errors", "run_call", "run_expected", "tolerance_of",
+]  # fmt: skip
 
 TOLERANCES = {"float32": 1e-5, "float16": 1e-3}
 """Largest error of a float result relative to the scale of what it sums, by element type."""
@@ -62,7 +65,7 @@ def run_call(
         constants: names of the arrays that a program would hold as constants.
     """
     graph, inputs = single_call(REGISTRY[operator], arguments, constants)
-    forced: dict[Any, Kernel | Alias] = {}
+    forced: dict[Any, AnyKernel] = {}
     if kernel is not None:
         forced[graph.calls[0]] = REGISTRY[operator].kernels[kernel]
     executable = device.prepare(make_plan(graph, device.capabilities, forced=forced))
@@ -79,6 +82,11 @@ def run_expected(operator: str, arguments: Mapping[str, Any]) -> tuple[Array, ..
     return run_reference(graph.calls[0], dict(zip(names, inputs, strict=True)))
 
 
+def is_exact(call: Call) -> bool:
+    """Whether a call's results are equal on every device, bit for bit."""
+    return call.operator.exact or call.outputs[0].dtype.numpy.kind != "f"
+
+
 def compare(expected: Array, actual: Array, exact: bool, precision: str = "float32") -> str | None:
     """What differs between two results, None when they agree.
 
@@ -86,12 +94,28 @@ def compare(expected: Array, actual: Array, exact: bool, precision: str = "float
     type's tolerance of the larger of the element and the result's root mean square, or that of
     the kernel's ``precision`` where it is wider.
     """
+    exact = exact or expected.dtype.kind != "f"
+    tolerance = 0.0 if exact else tolerance_of(expected.dtype.name, precision)
+    return describe_difference(expected, actual, tolerance)
+
+
+def tolerance_of(dtype: str, precision: str) -> float:
+    """Largest relative error of a float result that a kernel of a precision computed."""
+    return max(TOLERANCES[dtype], TOLERANCES[precision])
+
+
+def describe_difference(expected: Array, actual: Array, tolerance: float) -> str | None:
+    """Which elements differ by more than ``tolerance``, None when none does.
+
+    The tolerance is relative to what :func:`relative_errors` says; with 0 the results must be
+    equal bit for bit (all NaNs are one).
+    """
     if expected.shape != actual.shape or expected.dtype != actual.dtype:
         return f"expected {expected.dtype}{expected.shape}, got {actual.dtype}{actual.shape}"
-    if exact or expected.dtype.kind != "f":
-        wrong = ~((expected == actual) | _both_nan(expected, actual))
+    if tolerance:
+        wrong = relative_errors(expected, actual) > tolerance
     else:
-        wrong = _beyond_tolerance(expected, actual, precision)
+        wrong = ~((expected == actual) | _both_nan(expected, actual))
     count = int(wrong.sum())
     if not count:
         return None
@@ -104,21 +128,24 @@ def compare(expected: Array, actual: Array, exact: bool, precision: str = "float
     )
 
 
+def relative_errors(expected: Array, actual: Array) -> Array:
+    """How far each element is off, relative to the larger of itself and the root mean square.
+
+    Infinite where one of two elements that differ is no finite number.
+    """
+    finite = np.isfinite(expected)
+    wide = expected.astype(np.float64)
+    scale = np.sqrt(np.mean(np.square(wide[finite]))) if finite.any() else 0.0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        errors = np.abs(wide - actual) / np.maximum(np.abs(wide), scale)
+    same = (expected == actual) | _both_nan(expected, actual)
+    return np.where(same, 0.0, np.where(finite & np.isfinite(errors), errors, np.inf))
+
+
 def _both_nan(expected: Array, actual: Array) -> Array:
     if expected.dtype.kind != "f":
         return np.zeros(expected.shape, bool)
     return np.isnan(expected) & np.isnan(actual)
-
-
-def _beyond_tolerance(expected: Array, actual: Array, precision: str) -> Array:
-    finite = np.isfinite(expected)
-    wide = expected.astype(np.float64)
-    scale = np.sqrt(np.mean(np.square(wide[finite]))) if finite.any() else 0.0
-    tolerance = max(TOLERANCES[expected.dtype.name], TOLERANCES[precision])
-    with np.errstate(invalid="ignore"):
-        close = np.abs(wide - actual) <= tolerance * np.maximum(np.abs(wide), scale)
-    same = (expected == actual) | _both_nan(expected, actual)
-    return ~np.where(finite, close, same)
 
 
 def _precision(device: Device, case: Case, kernel: int | None) -> str:

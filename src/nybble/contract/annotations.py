@@ -2,7 +2,8 @@
 
 ``Int8[Array, "n ic h w"]`` reads: an int8 tensor of rank 4 whose axes bind the names n, ic, h, w.
 A name binds once per call; a second occurrence must agree. The axis language is jaxtyping's:
-``*batch`` takes any number of leading axes, an integer is a fixed size, ``...`` is any shape.
+``*batch`` takes any number of axes (once a tensor), an integer is a fixed size, ``...`` is any
+shape.
 """
 
 from __future__ import annotations

@@ -170,12 +170,14 @@ class _Binder:
         tokens, shape = spec.axes.split(), received.shape
         if spec.axes == "...":
             return
-        if tokens and tokens[0].startswith("*"):
-            lead = len(shape) - (len(tokens) - 1)
-            if lead < 0:
+        many = next((i for i, token in enumerate(tokens) if token.startswith("*")), None)
+        if many is not None:
+            end = many + len(shape) - (len(tokens) - 1)
+            if end < many:
                 raise self.fail(label, "has too few axes", spec, received)
-            self.unify(label, spec, received, tokens[0][1:], shape[:lead])
-            tokens, shape = tokens[1:], shape[lead:]
+            self.unify(label, spec, received, tokens[many][1:], shape[many:end])
+            del tokens[many]
+            shape = shape[:many] + shape[end:]
         if len(tokens) != len(shape):
             raise self.fail(label, f"has rank {len(received.shape)}", spec, received)
         for token, size in zip(tokens, shape, strict=True):

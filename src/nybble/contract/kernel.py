@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from .expressions import Expression
 from .layouts import Layout
 
-__all__ = ["DEVICE_FACTS", "Alias", "Kernel", "Param", "f32", "i32", "u32"]
+__all__ = [
+    "DEVICE_FACTS",
+    "Alias",
+    "AnyKernel",
+    "Composite",
+    "Kernel",
+    "Param",
+    "f32",
+    "i32",
+    "u32",
+]
 
 DEVICE_FACTS = (
     "software", "max_binding_words", "max_threads", "max_workgroup_bytes", "matrix_units",
+    "subgroups",
 )  # fmt: skip
 """Names of a device that a kernel's ``when`` may read, beside axes, attributes and constants."""
 
@@ -110,3 +121,31 @@ class Alias:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "condition", Expression(self.when))
+
+
+@dataclass(frozen=True, eq=False)
+class Composite:
+    """Takes a kernel's place where several calls of other operators do better than one dispatch.
+
+    Args:
+        name: how reports call it.
+        expand: takes ``emit(operator, **arguments)``, which appends a call and returns its result
+            (a tuple of several), and the call's arguments by name; returns the result. Equal calls
+            are made once a graph, so what several calls prepare alike is shared.
+        when: condition on axes, attributes, tensor shapes and :data:`DEVICE_FACTS`.
+        precision: as a kernel's.
+    """
+
+    name: str
+    expand: Callable[..., Any]
+    when: str = "True"
+    precision: Literal["float32", "float16"] = "float32"
+    layouts: Mapping[str, Layout] = field(default_factory=dict, init=False, repr=False)
+    condition: Expression = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "condition", Expression(self.when))
+
+
+AnyKernel = Kernel | Composite | Alias
+"""What may run a call on a device."""

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from .annotations import TensorAnnotation
 from .expressions import Expression
-from .kernel import DEVICE_FACTS, Alias, Kernel
+from .kernel import DEVICE_FACTS, AnyKernel, Composite, Kernel
 
 __all__ = ["REGISTRY", "Argument", "Operator", "Output", "Rule", "op", "rule"]
 
@@ -91,7 +91,7 @@ class Operator:
     outputs: tuple[Output, ...]
     derived: Mapping[str, Expression]
     rules: tuple[Rule, ...]
-    kernels: tuple[Kernel | Alias, ...]
+    kernels: tuple[AnyKernel, ...]
     out_variants: tuple[str, ...]
     operations: Expression
     shape: Callable[..., Shape] | None
@@ -144,7 +144,7 @@ def op(
     out: Any,
     derived: Mapping[str, str] | None = None,
     rules: Sequence[Rule] = (),
-    kernels: Sequence[Kernel | Alias] = (),
+    kernels: Sequence[AnyKernel] = (),
     out_variants: Sequence[str] = (),
     operations: str = "numel(out)",
     shape: Callable[..., Shape] | None = None,
@@ -256,7 +256,7 @@ def _check_names(operator: Operator) -> None:
         raise ValueError(f"{operator.name}: {', '.join(sorted(twice))} is declared twice")
 
 
-def _check_kernel(operator: Operator, kernel: Kernel | Alias, known: Sequence[str]) -> None:
+def _check_kernel(operator: Operator, kernel: AnyKernel, known: Sequence[str]) -> None:
     where = f"{operator.name}, {getattr(kernel, 'shader', 'alias')}"
     tensors = {a.name for a in operator.arguments if a.is_tensor}
     tensors |= {o.name for o in operator.outputs}
@@ -273,6 +273,8 @@ def _check_kernel(operator: Operator, kernel: Kernel | Alias, known: Sequence[st
         for expression in kernel.groups:
             expression.check([*known, *constants, *kernel.params], f"{where}, grid")
         kernel.condition.check([*known, *constants, *DEVICE_FACTS], f"{where}, when")
+    elif isinstance(kernel, Composite):
+        kernel.condition.check([*known, *DEVICE_FACTS], f"{operator.name}, {kernel.name}, when")
     else:
         named.add(kernel.source)
         kernel.condition.check(known, f"{where}, when")

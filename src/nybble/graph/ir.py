@@ -47,11 +47,15 @@ class Value:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One operator applied to values and attributes. ``origin`` says where in the file it stood."""
+    """One operator applied to values and attributes. ``origin`` says where in the file it stood.
+
+    ``source`` is the call of a program whose place this one takes, alone or with others.
+    """
 
     bound: BoundCall
     outputs: tuple[Value, ...]
     origin: str
+    source: Call | None = None
 
     @property
     def operator(self) -> Operator:
@@ -70,7 +74,8 @@ class Call:
 
     def replaced(self, **arguments: Any) -> Call:
         """The same call with other arguments, checked again."""
-        return Call(bind(self.operator, {**self.arguments, **arguments}), self.outputs, self.origin)
+        bound = bind(self.operator, {**self.arguments, **arguments})
+        return Call(bound, self.outputs, self.origin, self.source)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nybble.contract import Alias
+from nybble.contract import Kernel
 from nybble.devices import run_reference
 from nybble.graph import Call, Graph, Value, nbytes
 
@@ -55,4 +55,4 @@ def _is_constant(call: Call) -> bool:
 def _reads(call: Call, name: str) -> bool:
     """Whether any way to run the call reads the tensor's elements, not its shape alone."""
     kernels = call.operator.kernels
-    return not kernels or any(isinstance(k, Alias) or name not in k.unused for k in kernels)
+    return not kernels or any(not isinstance(k, Kernel) or name not in k.unused for k in kernels)

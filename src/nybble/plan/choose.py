@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from nybble.contract import REGISTRY, ROW_MAJOR, Alias, Kernel, Layout
+from nybble.contract import REGISTRY, ROW_MAJOR, Alias, AnyKernel, Composite, Kernel, Layout
 from nybble.contract.emit_wgsl import bound_tensors, constants_of
 from nybble.contract.params import params_values
 from nybble.graph import Call, Graph, Value, make_call, nbytes
 
+from .expand import expand_composites, parts_of
 from .plan import Capabilities
 
 __all__ = [
@@ -40,7 +41,7 @@ class Choice:
     """A call and what runs it; ``kernel`` None means the reference on the host."""
 
     call: Call
-    kernel: Kernel | Alias | None
+    kernel: AnyKernel | None
 
     def layout(self, name: str) -> Layout:
         """The layout in which the tensor called ``name`` is read or written."""
@@ -65,19 +66,36 @@ class Chosen:
     finals: tuple[Value, ...]
 
 
-def why_unviable(kernel: Kernel | Alias, call: Call, device: Capabilities) -> str | None:
+def why_unviable(kernel: AnyKernel, call: Call, device: Capabilities) -> str | None:
     """Why a kernel cannot run a call on a device; None when it can."""
     names = dict(call.bound.names)
     if isinstance(kernel, Alias):
         return None if kernel.condition.evaluate(names) else f"needs {kernel.condition}"
     if (kernel.precision, device.precision) == ("float16", "float32"):
         return "is only as close as float16's tolerance, float32's is asked for"
+    if isinstance(kernel, Composite):
+        return _why_not_expanded(kernel, call, device)
     names.update(constants_of(kernel, names), **word_counts(kernel, call))
     if not kernel.condition.evaluate({**names, **device.facts()}):
         return f"needs {kernel.condition}"
     wide = _beyond_words(kernel, names)
     if wide:
         return f"{wide} does not fit 32 bits"
+    return _why_not_bound(kernel, call, device)
+
+
+def _why_not_expanded(composite: Composite, call: Call, device: Capabilities) -> str | None:
+    """Why a device should not, or cannot, run the calls of a composite."""
+    if not composite.condition.evaluate({**call.bound.names, **device.facts()}):
+        return f"needs {composite.condition}"
+    for part in parts_of(call, composite):
+        if not viable_kernels(part, device):
+            return f"its part {part.operator.name} cannot run: {why_on_host(part, device)}"
+    return None
+
+
+def _why_not_bound(kernel: Kernel, call: Call, device: Capabilities) -> str | None:
+    """Which tensor of a call the device cannot bind as a kernel needs it, and why."""
     tensors = bound_tensors(kernel, call.bound)
     if len(tensors) > device.max_bindings:
         return f"binds {len(tensors)} buffers, the device allows {device.max_bindings}"
@@ -132,16 +150,18 @@ def word_counts(kernel: Kernel, call: Call) -> dict[str, int]:
     return counts
 
 
-def viable_kernels(call: Call, device: Capabilities) -> list[Kernel | Alias]:
+def viable_kernels(call: Call, device: Capabilities) -> list[AnyKernel]:
     """The first kernel that the device can run, and if it is flexible all that can.
 
     In declared order; a later kernel is no better than an earlier one that is not flexible.
     """
-    found: list[Kernel | Alias] = []
+    found: list[AnyKernel] = []
     for kernel in call.operator.kernels if device.kernels else ():
         if why_unviable(kernel, call, device) is None:
             found.append(kernel)
-            if isinstance(kernel, Kernel) and not kernel.flexible:
+            if isinstance(kernel, Composite) or (
+                isinstance(kernel, Kernel) and not kernel.flexible
+            ):
                 break
     return found
 
@@ -155,7 +175,7 @@ def precision_of(call: Call, device: Capabilities) -> str:
 def choose_kernels(
     graph: Graph,
     device: Capabilities,
-    forced: Mapping[Call, Kernel | Alias] | None = None,
+    forced: Mapping[Call, AnyKernel] | None = None,
     state_layouts: Mapping[str, Layout] | None = None,
 ) -> Chosen:
     """The calls of a graph with their kernels, layout conversions inserted.
@@ -166,10 +186,9 @@ def choose_kernels(
         forced: kernels to use whatever the cost, for tests.
         state_layouts: layouts that states have already, by name.
     """
-    candidates: dict[Call, list[Kernel | Alias | None]] = {}
-    for call in graph.calls:
-        found: list[Kernel | Alias | None] = list(viable_kernels(call, device)) or [None]
-        candidates[call] = [forced[call]] if forced and call in forced else found
+    best = {call: _options(call, device, forced) for call in graph.calls}
+    graph = expand_composites(graph, lambda call: best[call][0])
+    candidates = {call: best.get(call) or _options(call, device, forced) for call in graph.calls}
     states = {
         state.value: layout
         for state in graph.states
@@ -185,13 +204,22 @@ def choose_kernels(
     return chooser.finish()
 
 
+def _options(
+    call: Call, device: Capabilities, forced: Mapping[Call, AnyKernel] | None
+) -> list[AnyKernel | None]:
+    """What may run a call; None is the reference on the host."""
+    if forced and call in forced:
+        return [forced[call]]
+    return list(viable_kernels(call, device)) or [None]
+
+
 def _results(call: Call) -> dict[str, Value]:
     return {o.name: v for o, v in zip(call.operator.outputs, call.outputs, strict=True)}
 
 
 def _demands(
     graph: Graph,
-    candidates: Mapping[Call, list[Kernel | Alias | None]],
+    candidates: Mapping[Call, list[AnyKernel | None]],
     finals: Mapping[Value, Layout],
 ) -> dict[Value, Layout]:
     demands: dict[Value, Layout] = dict.fromkeys(graph.outputs, ROW_MAJOR) | dict(finals)
@@ -211,7 +239,9 @@ def _demands(
     return demands
 
 
-def _equals(kernels: list[Kernel | Alias | None]) -> list[Kernel | Alias | None]:
+def _equals(
+    kernels: list[AnyKernel | None],
+) -> list[AnyKernel | None]:
     """The first kernel, and with it its siblings if it is flexible: all are equally good."""
     if isinstance(kernels[0], Kernel) and not kernels[0].flexible:
         return kernels[:1]
@@ -230,7 +260,7 @@ class _Chooser:
         self.choices: list[Choice] = []
         self.numbers = count()
 
-    def place(self, call: Call, kernels: list[Kernel | Alias | None]) -> None:
+    def place(self, call: Call, kernels: list[AnyKernel | None]) -> None:
         options = [Choice(call, kernel) for kernel in _equals(kernels)]
         costs = [self._cost(option) for option in options]
         best = options[costs.index(min(costs))]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nybble.contract import ROW_MAJOR, Alias, Kernel, Layout
+from nybble.contract import ROW_MAJOR, Alias, AnyKernel, Kernel, Layout
 from nybble.contract.emit_wgsl import bound_tensors, constants_of, emit_wgsl
 from nybble.contract.params import params_record, params_values
 from nybble.errors import OutOfDeviceMemoryError
@@ -32,7 +32,7 @@ def make_plan(
     device: Capabilities,
     *,
     keep: bool = False,
-    forced: Mapping[Call, Kernel | Alias] | None = None,
+    forced: Mapping[Call, AnyKernel] | None = None,
     state_layouts: Mapping[str, Layout] | None = None,
 ) -> Plan:
     """Plan a graph for a device.

@@ -32,6 +32,7 @@ class Capabilities:
         max_threads: invocations of one workgroup.
         max_workgroup_bytes: workgroup memory.
         matrix_units: m x n x k of products on them, such as ``"i8xi8->i32 16x16x32"``.
+        subgroups: the shader compiler knows ``subgroupShuffle`` and its kin.
         precision: the lowest that a kernel may have; see :class:`Kernel`.
     """
 
@@ -45,6 +46,7 @@ class Capabilities:
     max_threads: int = 256
     max_workgroup_bytes: int = 16384
     matrix_units: tuple[str, ...] = ()
+    subgroups: bool = False
     precision: Literal["float32", "float16"] = "float16"
 
     def facts(self) -> dict[str, Any]:
@@ -55,6 +57,7 @@ class Capabilities:
             "max_threads": self.max_threads,
             "max_workgroup_bytes": self.max_workgroup_bytes,
             "matrix_units": self.matrix_units,
+            "subgroups": self.subgroups,
         }
 
 

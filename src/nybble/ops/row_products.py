@@ -92,7 +92,7 @@ _MATRIX_TILES = {
     _MatrixTile(32, 64, 2, 2, 8): 524288,
     _MatrixTile(32, 32, 2, 2, 8): 0,
 }
-# The shape also tells that a subgroup has 32 threads: the GPUs that report it have no other.
+# A device reports a shape only where its kernels get subgroups of the 32 threads they count on.
 _MATRIX_UNITS = "'i8xi8->i32 16x16x32' in matrix_units and max_workgroup_bytes >= 32768"
 _MATRIX_ROWS = 16
 """Rows from which a tile of them is no waste."""

@@ -270,7 +270,37 @@ def _relayout(*shape: int) -> Case:
     return Case("nybble.relayout.default", {"x": _bytes(*shape)}, (), "w4x8")
 
 
+def _large_products() -> list[Case]:
+    """Products large enough for three dispatches on the matrix units."""
+    linear = _linear((2, 16), 2048, 1024, 32, bias=True)
+    x = linear.arguments["x"].copy()
+    x[0, 3, 5], x[1, 7, 100] = np.nan, _INFINITY
+    return [
+        linear,
+        Case(linear.operator, {**linear.arguments, "x": x}, linear.constants, "large-special"),
+        _linear((70,), 1028, 1088, 96),
+        _linear((130,), 516, 1024, 2048),
+        _dynamic((33,), 2048, 1024, 32),
+        _dynamic((33,), 2048, 1024, 64, ties=True),
+        _channelwise((32,), 2048, 1024),
+    ]
+
+
+def _holed(case: Case, name: str) -> Case:
+    """The case with infinities and a NaN in three rows of an argument."""
+    values = case.arguments[name].copy()
+    flat = values.reshape(-1, values.shape[-1])
+    flat[0, 0], flat[3, 5], flat[3, 7], flat[-1, -1] = _INFINITY, -_INFINITY, _INFINITY, np.nan
+    return Case(case.operator, {**case.arguments, name: values}, case.constants, f"holed-{name}")
+
+
 CASES = [
+    _holed(_linear((67,), 72, 128, 32), "x"),
+    _holed(_linear((67,), 71, 37, 5), "x"),
+    _holed(_backward((67,), 36, 128, 32), "d_out"),
+    _holed(_outer((67,), 71, 37), "d_out"),
+    _holed(_outer((35,), 68, 72), "x"),
+    *_large_products(),
     *_linears(),
     *_dynamics(),
     _channelwise((1,), 1028, 1024),

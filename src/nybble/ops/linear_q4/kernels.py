@@ -56,7 +56,7 @@ def product_kernels(product: Product) -> list[Kernel]:
         for wide in (True, False)
         for kernel in (
             _strips(product, wide, software=True),
-            *([_dots(product)] if wide and not product.quantized else []),
+            *([_shuffles(product), _dots(product)] if wide and not product.quantized else []),
             _strips(product, wide, software=False),
             *_forward_tiles(product, wide),
         )
@@ -134,28 +134,59 @@ def _strips(product: Product, wide: bool, *, software: bool) -> Kernel:
     )
 
 
-def _dots(product: Product) -> Kernel:
-    """One row by packed integer dot products; worth it where there are many weights."""
+def _one_row(product: Product) -> dict[str, Any]:
+    """What the kernels share that make integers of one row."""
+    return {
+        "params": {**_product_params(product, wide=True), "units": u32("k // 32")},
+        "layouts": {"weight": product.layout},
+        "vectors": _vectors(wide=True, weight=4),
+        "unused": product.unused,
+    }
+
+
+def _one_row_constants(product: Product) -> dict[str, Any]:
+    units = f"{_width(product.group)} // 32"
+    return {**_product_constants(product, wide=True), "FULL": True, "GROUP_UNITS": units}
+
+
+def _fits_one_row(product: Product) -> str:
+    """Integers are worth it where there are many weights."""
     width = _width(product.group)
-    fits = f"{ROWS} == 1 and k % 32 == 0 and {width} % 32 == 0 and n * k >= 1048576 and {_WIDE}"
+    return f"{ROWS} == 1 and k % 32 == 0 and {width} % 32 == 0 and n * k >= 1048576 and {_WIDE}"
+
+
+def _shuffles(product: Product) -> Kernel:
+    """One row by packed integer dot products, its integers shared within subgroups."""
+    return Kernel(
+        "product_shuffle.wgsl",
+        grid=("cdiv(cdiv(n, 8), 8)",),
+        constants={
+            **_one_row_constants(product),
+            # Of more threads each has too few registers; fewer ask for too little at a time, but
+            # where there are several workgroups a processor, two of them do.
+            "THREADS": "(512 if n <= 16384 else 256) if k >= 2048 else 256 if k >= 1024 else 128",
+        },
+        when=f"{_fits_one_row(product)} and subgroups and max_threads >= THREADS "
+        "and max_workgroup_bytes >= 32 * THREADS",
+        **_one_row(product),
+    )
+
+
+def _dots(product: Product) -> Kernel:
+    """One row by packed integer dot products, its integers shared within workgroups."""
     memory = "16 * max(9 * CHUNK, 2 * THREADS) + 32 * CHUNK"
     return Kernel(
         "product_dot.wgsl",
         grid=("cdiv(cdiv(n, 8), COLUMNS)",),
-        params={**_product_params(product, wide=True), "units": u32("k // 32")},
         constants={
-            **_product_constants(product, wide=True),
-            "FULL": True,
-            # Of more threads each has too few registers; fewer ask for too little at a time.
+            **_one_row_constants(product),
             "THREADS": 512,
             "CHUNK": "256 if k > 4096 else 128 if k >= 3072 else 64",
             "COLUMNS": 8,
-            "GROUP_UNITS": f"{width} // 32",
         },
-        layouts={"weight": product.layout},
-        vectors=_vectors(wide=True, weight=4),
-        unused=product.unused,
-        when=f"{fits} and max_threads >= THREADS and max_workgroup_bytes >= {memory}",
+        when=f"{_fits_one_row(product)} and max_threads >= THREADS "
+        f"and max_workgroup_bytes >= {memory}",
+        **_one_row(product),
     )
 
 

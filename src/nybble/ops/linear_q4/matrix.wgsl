@@ -1,6 +1,8 @@
 // A TILE_M x TILE_N tile of the product a workgroup on the matrix units, of which each of its
 // subgroups (ACROSS by DOWN, of 32 threads) makes a part. Every factor is the sum of two
 // bfloat16, so of 16 bits and of float32's range; the product of the two smaller is left out.
+// What an infinity takes part in becomes NaN, and is made again in float32.
+{% include "linear_q4/lost.wgsl" %}
 $$ if KIND != "outer"
 {% include "linear_q4/unpack.wgsl" %}
 {% include "linear_q4/scales.wgsl" %}
@@ -44,6 +46,18 @@ fn put(at: u32, size: u32, values: vec4<f32>) {
   let high = rounded(values);
   tile[at] = packed(high);
   tile[at + size] = packed(rounded(values - bitcast<vec4<f32>>(high)));
+}
+
+fn in_floats(row: u32, quad: u32) -> vec4<f32> {
+  var sums = vec4<f32>();
+  for (var depth = 0u; depth < params.steps * {$ DEPTH if outer else quads $}u; depth++) {
+$$ if outer
+    sums += left_quad(row / 4u, depth)[row % 4u] * right_part(quad, depth);
+$$ else
+    sums += values_of(right_part(quad, depth)) * left_quad(row, depth);
+$$ endif
+  }
+  return sums;
 }
 
 @compute @workgroup_size({$ threads $})
@@ -105,7 +119,8 @@ $$ endif
     }
 $$ endfor
     workgroupBarrier();
-    if (step + 1u < params.steps) {
+    // What the last step fetches is not used: a branch in this loop takes longer.
+    {
 $$ set next = "(step + 1u) * %du" % (DEPTH if outer else quads)
 $$ for q in left_loads
       l_value_{$ q $} = left_quad(
@@ -145,6 +160,7 @@ $$ endfor
   // Where a matrix's elements lie is the driver's secret: strips of sixteen rows go through memory.
   let scratch = part * {$ 16 * strip $}u;
   let column = thread % {$ part_n // 4 $}u;
+  var again = 0u;
 $$ for i in range(part_m // 16)
 $$ for j in range(part_n // 16)
   subgroupMatrixStore(&tile, scratch + {$ 8 * j $}u, s{$ i $}_{$ j $}, false, {$ strip $}u);
@@ -152,10 +168,20 @@ $$ endfor
   workgroupBarrier();
   for (var line = thread / {$ part_n // 4 $}u; line < 16u; line += {$ 128 // part_n $}u) {
     let at = scratch + line * {$ strip $}u + column * 2u;
-    store(
-      first_row + part_row + {$ 16 * i $}u + line, first_quad + part_column / 4u + column,
-      bitcast<vec4<f32>>(vec4<u32>(tile[at], tile[at + 1u])));
+    let row = first_row + part_row + {$ 16 * i $}u + line;
+    let quad = first_quad + part_column / 4u + column;
+    let sums = bitcast<vec4<f32>>(vec4<u32>(tile[at], tile[at + 1u]));
+    store(row, quad, sums);
+    again = again | (u32(any(lost(sums))) << ({$ 16 * i $}u + line));
   }
   workgroupBarrier();
 $$ endfor
+  for (var line = 0u; again != 0u; line++) {
+    let row = first_row + part_row + line;
+    let quad = first_quad + part_column / 4u + column;
+    if ((again & 1u) != 0u) {
+      store(row, quad, in_floats(row, quad));
+    }
+    again = again >> 1u;
+  }
 }

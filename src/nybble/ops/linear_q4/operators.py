@@ -7,6 +7,7 @@ import numpy as np
 
 from nybble.contract import Array, Float32, Int8, Int32, UInt8, op, rule
 
+from .fixed_point import in_fixed_point, quantized_in_fixed_point
 from .kernels import (
     BACKWARD,
     CHOOSE_QPARAMS,
@@ -17,7 +18,13 @@ from .kernels import (
     product_kernels,
 )
 from .layout import W_4X8, W_4X8_HIGH_FIRST, codes_of_bytes
-from .reference import affine_parameters, dequantized, quantized_inputs, weight_codes
+from .reference import (
+    affine_parameters,
+    dequantized,
+    product_of,
+    quantized_inputs,
+    weight_codes,
+)  # fmt: skip
 
 _GROUP = rule("group_size >= 1", "a group has at least one input feature")
 _BYTES = rule("2 * row_bytes >= k", "each row of weight needs one nibble an input feature")
@@ -25,12 +32,6 @@ _SCALES = rule("scale_count >= n", "scales need one column an output feature")
 _PARTS = rule("parts * group_size >= k", "scales need one row a group of input features")
 _BIAS = rule("bias is None or bias[0] >= n", "bias needs one element an output feature")
 _OPERATIONS = "2 * count * k"
-
-
-def _product(x: Array, matrix: Array) -> Array:
-    with np.errstate(all="ignore"):
-        product: Array = np.matmul(x.astype(np.float64), matrix.T.astype(np.float64))
-    return product
 
 
 def _with_bias(result: Array, bias: Array | None, features: int) -> Array:
@@ -43,7 +44,7 @@ def _with_bias(result: Array, bias: Array | None, features: int) -> Array:
     "et_vk.linear_q4gsw.default",
     out=Float32[Array, "*batch n"],
     rules=[_GROUP, _BYTES, _SCALES, _PARTS, _BIAS],
-    kernels=product_kernels(Product()),
+    kernels=[in_fixed_point(), *product_kernels(Product())],
     operations=_OPERATIONS,
 )
 def linear_q4gsw(
@@ -61,7 +62,7 @@ def linear_q4gsw(
     in ``x`` gives what IEEE 754 gives.
     """
     matrix = dequantized(weight, scales, group_size, x.shape[-1])
-    return _with_bias(_product(x, matrix), bias, weight.shape[0])
+    return _with_bias(product_of(x, matrix), bias, weight.shape[0])
 
 
 @op(
@@ -72,7 +73,10 @@ def linear_q4gsw(
         rule("numel(input_scales) == numel(batch)", "input_scales need one element a row of x"),
         rule("numel(input_zero_points) == numel(batch)", "zero points need one element a row of x"),
     ],
-    kernels=product_kernels(Product(quantized=True, unused=frozenset({"weight_sums"}))),
+    kernels=[
+        quantized_in_fixed_point(),
+        *product_kernels(Product(quantized=True, unused=frozenset({"weight_sums"}))),
+    ],
     operations=_OPERATIONS,
 )  # fmt: skip
 def linear_dq8ca_q4gsw(
@@ -94,7 +98,7 @@ def linear_dq8ca_q4gsw(
     finite, give the code of the zero point. ``weight_sums`` is ignored: sums are exact without it.
     """
     steps = quantized_inputs(x, input_scales, input_zero_points)
-    result = _product(steps, dequantized(weight, scales, group_size, x.shape[-1]))
+    result = product_of(steps, dequantized(weight, scales, group_size, x.shape[-1]))
     with np.errstate(all="ignore"):
         result = result * input_scales.reshape(*x.shape[:-1], 1)
     return _with_bias(result, bias, weight.shape[0])
@@ -104,7 +108,10 @@ def linear_dq8ca_q4gsw(
     "et_vk.linear_qcs4w.default",
     out=Float32[Array, "*batch n"],
     rules=[_BYTES, _SCALES],
-    kernels=product_kernels(Product(group="k", layout=W_4X8_HIGH_FIRST)),
+    kernels=[
+        in_fixed_point("k", high_first=True),
+        *product_kernels(Product(group="k", layout=W_4X8_HIGH_FIRST)),
+    ],
     operations=_OPERATIONS,
 )
 def linear_qcs4w(
@@ -118,7 +125,7 @@ def linear_qcs4w(
     """
     depth = max(1, x.shape[-1])
     matrix = dequantized(weight, scales[None], depth, x.shape[-1], high_first=True)
-    return _product(x, matrix).astype(np.float32)
+    return product_of(x, matrix).astype(np.float32)
 
 
 @op(
@@ -141,7 +148,7 @@ def linear_q4gsw_backward(
     group of ``scales`` are zero.
     """
     matrix = dequantized(weight, scales, group_size, 2 * weight.shape[1])
-    return _product(d_out, matrix.T).astype(np.float32)
+    return product_of(d_out, matrix.T).astype(np.float32)
 
 
 @op(
@@ -154,7 +161,7 @@ def linear_dw(d_out: Float32[Array, "*batch n"], x: Float32[Array, "*batch k"]) 
     """The gradient of a linear layer's weight: ``d_out.T @ x`` over all leading axes."""
     rows = math.prod(x.shape[:-1])
     left, right = (a.reshape(rows, a.shape[-1]) for a in (d_out, x))
-    return _product(left.T, right.T).astype(np.float32)
+    return product_of(left.T, right.T).astype(np.float32)
 
 
 @op(

@@ -4,6 +4,7 @@
 {% include "linear_q4/unpack.wgsl" %}
 {% include "linear_q4/scales.wgsl" %}
 {% include "linear_q4/inputs.wgsl" %}
+{% include "linear_q4/results.wgsl" %}
 $$ set slices = THREADS // COLUMNS
 $$ set halves = ["0", "1"]
 

@@ -1,10 +1,11 @@
 // One row by packed integer dot products. Each UNIT, 32 inputs, becomes integers of 22 bits over a
 // power of two, in three bytes: products with codes are exact, and a byte of W_4X8 is an operand.
 // Neighbouring threads differ in their eight outputs, then in their slice of the units.
-{% include "std/dot4.wgsl" %}
 {% include "linear_q4/unpack.wgsl" %}
 {% include "linear_q4/scales.wgsl" %}
 {% include "linear_q4/inputs.wgsl" %}
+{% include "linear_q4/results.wgsl" %}
+{% include "linear_q4/row_integers.wgsl" %}
 $$ set slices = THREADS // COLUMNS
 $$ set quads = range(8)
 $$ set own = range(8 * CHUNK // THREADS)
@@ -17,32 +18,20 @@ var<workgroup> kept: array<vec4<u32>, {$ [9 * CHUNK, 2 * THREADS] | max $}>;
 // The largest of each four inputs.
 var<workgroup> sizes: array<u32, {$ 8 * CHUNK $}>;
 
-fn largest(v: vec4<u32>) -> u32 {
-  return max(max(v.x, v.y), max(v.z, v.w));
-}
-
-fn total(v: vec4<i32>) -> i32 {
-  return v.x + v.y + v.z + v.w;
-}
-
 // Makes integers of four inputs of a unit. The scale is 0 where inputs are not finite.
 fn keep(v: vec4<f32>, quad: u32) {
   var size = 0u;
 $$ for u in quads
   size = max(size, sizes[quad / 8u * 8u + {$ u $}u]);
 $$ endfor
-  // Values below 2^(e + 1) over 2^(e - 20); both powers stay normal numbers.
-  let exponent = u32(clamp(i32(size >> 23u) - 20, 2, 252));
-  let inverse = bitcast<f32>((254u - exponent) << 23u);
-  let n = clamp(vec4<i32>(round(v * inverse)), vec4<i32>(-2097151), vec4<i32>(2097151));
-  let present = select(vec4<i32>(), vec4<i32>(65536), v != vec4<f32>());
-  kept[quad / 8u * 9u + quad % 8u] = vec4<u32>(
-    pack4xI8(n >> vec4<u32>(14u)), pack4xI8((n >> vec4<u32>(7u)) & vec4<i32>(127)),
-    pack4xI8(n & vec4<i32>(127)), bitcast<u32>(total(abs(n) - present)));
+  let exponent = exponent_for(size);
+  let inverse = inverse_of(exponent);
+  let n = integers(v, inverse);
+  kept[quad / 8u * 9u + quad % 8u] = vec4<u32>(three_bytes(n), bitcast<u32>(excess_of(v, n)));
   if (quad % 8u == 0u) {
-    let most = i32(round(bitcast<f32>(size) * inverse));
     kept[quad / 8u * 9u + 8u] = vec4<u32>(
-      select(0u, exponent << 23u, size < 0x7f800000u), bitcast<u32>(most - 65536), 0u, 0u);
+      select(0u, exponent << 23u, size < 0x7f800000u),
+      bitcast<u32>(excess_needed(size, inverse)), 0u, 0u);
   }
 }
 
@@ -60,17 +49,6 @@ fn fine_unit(slot: u32) -> bool {
   return is_fine(kept[slot * 9u + 8u], excess);
 }
 
-fn accumulate(v: vec4<f32>, c: vec4<f32>, sum: f32) -> f32 {
-  return fma(v.w, c.w, fma(v.z, c.z, fma(v.y, c.y, fma(v.x, c.x, sum))));
-}
-
-// Two words, four outputs, by four inputs in float32.
-fn accumulate_words(v: vec4<f32>, a: u32, b: u32, sums: vec4<f32>) -> vec4<f32> {
-  return vec4<f32>(
-    accumulate(v, low_codes(a), sums.x), accumulate(v, high_codes(a), sums.y),
-    accumulate(v, low_codes(b), sums.z), accumulate(v, high_codes(b), sums.w));
-}
-
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let column = linear_group(group) * COLUMNS + lane % COLUMNS;
@@ -83,9 +61,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 $$ for j in own
     let v_{$ j $} = raw_quad(0u, min(start * 8u + lane + {$ j * THREADS $}u, params.quads - 1u));
 $$ endfor
-    workgroupBarrier();
+    if (start > 0u) {
+      workgroupBarrier();
+    }
 $$ for j in own
-    sizes[lane + {$ j * THREADS $}u] = largest(bitcast<vec4<u32>>(v_{$ j $}) & vec4<u32>(0x7fffffffu));
+    sizes[lane + {$ j * THREADS $}u] = largest(v_{$ j $});
 $$ endfor
     workgroupBarrier();
 $$ for j in own

@@ -10,7 +10,8 @@ from nybble.ops.arithmetic import flush_subnormals
 from .layout import codes_of_bytes
 
 __all__ = [
-    "affine_parameters", "dequantized", "quantized_inputs", "rounded_quotient", "weight_codes",
+    "affine_parameters", "dequantized", "product_of", "quantized_inputs", "rounded_quotient",
+    "weight_codes",
 ]  # fmt: skip
 
 _SMALLEST_SCALE = np.float32(6.1e-5)
@@ -31,6 +32,13 @@ def dequantized(
     padded[: scales.shape[0]] = scales[:, : weight.shape[0]]
     with np.errstate(all="ignore"):
         product: Array = (codes.astype(np.float32) - np.float32(8)) * padded.T[:, groups]
+    return product
+
+
+def product_of(x: Array, matrix: Array) -> Array:
+    """``x @ matrix.T`` in float64."""
+    with np.errstate(all="ignore"):
+        product: Array = np.matmul(x.astype(np.float64), matrix.T.astype(np.float64))
     return product
 
 

@@ -1,4 +1,5 @@
 {% include "linear_q4/inputs.wgsl" %}
+{% include "linear_q4/results.wgsl" %}
 
 fn left_quad(row: u32, depth: u32) -> vec4<f32> {
   return input_quad(min(row, params.rows - 1u), depth);

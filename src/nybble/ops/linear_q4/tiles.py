@@ -63,7 +63,6 @@ class _MatrixTile:
 # Each takes a call with at least so many results: enough tiles for the processors of a large GPU.
 # A gradient of weights has results enough for many small tiles, which are quicker.
 _MATRIX_TILES = {_MatrixTile(64, 128, 4, 2): 1048576, _MatrixTile(64, 64, 2, 2): 0}
-# The shape also tells that a subgroup has 32 threads: the GPUs that report it have no other.
 _MATRIX_UNITS = "'bf16xbf16->f32 16x16x16' in matrix_units and max_workgroup_bytes >= 32768"
 
 

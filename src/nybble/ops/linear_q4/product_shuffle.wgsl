@@ -1,0 +1,163 @@
+// One row by packed integer dot products, its inputs shared through the subgroup's registers: no
+// barrier holds the weights up. Eight neighbouring threads have a slice of the units, 32 inputs
+// each, of which every one makes four inputs ready; each sums eight outputs of its own.
+{% include "linear_q4/unpack.wgsl" %}
+{% include "linear_q4/scales.wgsl" %}
+{% include "linear_q4/inputs.wgsl" %}
+{% include "linear_q4/results.wgsl" %}
+{% include "linear_q4/row_integers.wgsl" %}
+$$ set slices = THREADS // 8
+$$ set quads = range(8)
+$$ set lines = [16, THREADS // 16] | min
+
+var<workgroup> partial: array<vec4<f32>, {$ 2 * THREADS $}>;
+
+// Whether the eight threads of a slice are eight in a row of one subgroup, as WGSL leaves open.
+fn are_neighbours(lane: u32, place: u32, size: u32) -> bool {
+  let next = subgroupShuffleXor(lane, 1u);
+  let second = subgroupShuffleXor(lane, 2u);
+  let fourth = subgroupShuffleXor(lane, 4u);
+  return size >= 8u && place % 8u == lane % 8u
+    && next == (lane ^ 1u) && second == (lane ^ 2u) && fourth == (lane ^ 4u);
+}
+
+// The same as the main loop decides; not where inputs are not finite.
+fn is_fine(size: u32, inverse: f32, excess: i32) -> bool {
+  return size < 0x7f800000u && excess >= excess_needed(size, inverse);
+}
+
+fn is_fine_unit(unit: u32) -> bool {
+  var size = 0u;
+  for (var quad = unit * 8u; quad < unit * 8u + 8u; quad++) {
+    size = max(size, largest(raw_quad(0u, quad)));
+  }
+  let inverse = inverse_of(exponent_for(size));
+  var excess = 0;
+  for (var quad = unit * 8u; quad < unit * 8u + 8u; quad++) {
+    let v = raw_quad(0u, quad);
+    excess += excess_of(v, integers(v, inverse));
+  }
+  return is_fine(size, inverse, excess);
+}
+
+@compute @workgroup_size(THREADS)
+fn main(
+  @builtin(workgroup_id) group: vec3<u32>,
+  @builtin(local_invocation_index) lane: u32,
+  @builtin(subgroup_invocation_id) place: u32,
+  @builtin(subgroup_size) subgroup_size: u32,
+) {
+  let own = lane % 8u;
+  let block = min(linear_group(group) * 8u + own, params.down - 1u);
+  let base = place / 8u * 8u;
+  let rounds = (params.units + {$ slices - 1 $}u) / {$ slices $}u;
+  let first = lane / 8u * rounds;
+  var unit = first;
+  var sums0 = vec4<f32>();
+  var sums1 = vec4<f32>();
+  var rough = false;
+  var inputs = raw_quad(0u, min(first * 8u + own, params.quads - 1u));
+  // As many rounds for all, since shuffles need every thread.
+  for (var i = 0u; i < rounds; i++) {
+    let there = min(unit, params.units - 1u);
+$$ for u in quads
+    let w_{$ u $} = weight[(there * 8u + {$ u $}u) * params.down + block];
+$$ endfor
+    let scale0 = scale_quad(there / GROUP_UNITS, block * 2u);
+    let scale1 = scale_quad(there / GROUP_UNITS, block * 2u + 1u);
+    let v = inputs;
+    inputs = raw_quad(0u, min((unit + 1u) * 8u + own, params.quads - 1u));
+    var size = largest(v);
+$$ for step in (1, 2, 4)
+    size = max(size, subgroupShuffleXor(size, {$ step $}u));
+$$ endfor
+    let exponent = exponent_for(size);
+    let inverse = inverse_of(exponent);
+    let n = integers(v, inverse);
+    let bytes = three_bytes(n);
+    var excess = excess_of(v, n);
+$$ for step in (1, 2, 4)
+    excess += subgroupShuffleXor(excess, {$ step $}u);
+$$ endfor
+$$ for j in range(8)
+    var high_{$ j $} = 0;
+    var middle_{$ j $} = 0;
+    var low_{$ j $} = 0;
+$$ endfor
+$$ for u in quads
+    {
+      let high = subgroupShuffle(bytes.x, base + {$ u $}u);
+      let middle = subgroupShuffle(bytes.y, base + {$ u $}u);
+      let low = subgroupShuffle(bytes.z, base + {$ u $}u);
+$$ for j in range(8)
+      {
+        // A code less 8 in the upper half of a byte is sixteen times its value.
+$$ set word = "w_%d.%s" % (u, "xyzw"[j // 2])
+        let codes = ({$ word if j % 2 else "(%s << 4u)" % word $} & 0xf0f0f0f0u) ^ 0x80808080u;
+        high_{$ j $} += dot4(codes, high);
+        middle_{$ j $} += dot4(codes, middle);
+        low_{$ j $} += dot4(codes, low);
+      }
+$$ endfor
+    }
+$$ endfor
+    let here = unit < params.units;
+    let fine = here && is_fine(size, inverse, excess);
+    rough = rough || (here && !fine);
+    let unit_scale = bitcast<f32>(exponent << 23u);
+$$ for half in range(2)
+    sums{$ half $} = fma(
+      vec4<f32>(vec4<i32>(
+$$ for j in range(4 * half, 4 * half + 4)
+        high_{$ j $} * 1024 + middle_{$ j $} * 8 + (low_{$ j $} >> 4u){$ ")" if j % 4 == 3 else "," $}
+$$ endfor
+      ), select(vec4<f32>(), unit_scale * scale{$ half $}, fine), sums{$ half $});
+$$ endfor
+    unit++;
+  }
+  // Judged here, so that the loop has no more to keep.
+  let neighbours = are_neighbours(lane, place, subgroup_size);
+  if (!neighbours) {
+    sums0 = vec4<f32>();
+    sums1 = vec4<f32>();
+    rough = true;
+  }
+  // Beside the other loop, as its own registers would be too many within it.
+  if (rough) {
+    for (unit = first; unit < min(first + rounds, params.units); unit++) {
+      if (!neighbours || !is_fine_unit(unit)) {
+        let part = unit / GROUP_UNITS;
+        var part0 = vec4<f32>();
+        var part1 = vec4<f32>();
+        for (var quad = unit * 8u; quad < unit * 8u + 8u; quad++) {
+          let v = raw_quad(0u, quad);
+          let words = weight[quad * params.down + block];
+          part0 = accumulate_words(v, words.x, words.y, part0);
+          part1 = accumulate_words(v, words.z, words.w, part1);
+        }
+        sums0 = fma(part0, scale_quad(part, block * 2u), sums0);
+        sums1 = fma(part1, scale_quad(part, block * 2u + 1u), sums1);
+      }
+    }
+  }
+  partial[lane * 2u] = sums0;
+  partial[lane * 2u + 1u] = sums1;
+  workgroupBarrier();
+  // The slices' sums in two steps: a barrier for each halving would take longer.
+  if (lane < {$ 16 * lines $}u) {
+    var sum = partial[lane];
+$$ for i in range(1, slices // lines)
+    sum += partial[lane + {$ 16 * lines * i $}u];
+$$ endfor
+    partial[lane] = sum;
+  }
+  workgroupBarrier();
+  let result = linear_group(group) * 16u + lane;
+  if (lane < 16u && result < params.down * 2u) {
+    var sum = partial[lane];
+$$ for i in range(1, lines)
+    sum += partial[lane + {$ 16 * i $}u];
+$$ endfor
+    store(0u, result, sum);
+  }
+}

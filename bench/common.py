@@ -20,7 +20,7 @@ from rich.table import Table
 from nybble.contract import REGISTRY, Array
 from nybble.devices import Device
 from nybble.devices.base import TimedExecutable
-from nybble.graph import single_call
+from nybble.graph import Call, single_call
 from nybble.plan import make_plan
 
 __all__ = [
@@ -30,8 +30,10 @@ __all__ = [
     "Sample",
     "Targets",
     "environment",
+    "is_part_of",
     "keep_busy",
     "kernel_times",
+    "row_times",
     "save",
     "show",
     "step_times",
@@ -41,6 +43,8 @@ __all__ = [
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results"
 WARM_SECONDS = 0.4
+ROW_SECONDS = 1e-3
+"""How long dispatches are repeated in a row between two timestamps."""
 MEMORY_RATE = 4.2e12
 """Bytes a second that an H200 copies, read and written counted."""
 MATRIX_RATE = {"int8": 1979e12, "float16": 989e12}
@@ -131,28 +135,45 @@ def kernel_times(
     *,
     constants: tuple[str, ...] = (),
     kernel: int | None = None,
-    repeats: int = 30,
+    rows: int = 15,
 ) -> tuple[Sample, str, list[Array]]:
-    """GPU times of the one dispatch of a call, its label, and the call's results."""
+    """GPU times of the one dispatch of a call, its label, and the call's results.
+
+    Every repeat writes the same result, so each waits for the one before.
+    """
     graph, inputs = single_call(REGISTRY[operator], arguments, constants)
     forced = {} if kernel is None else {graph.calls[0]: REGISTRY[operator].kernels[kernel]}
     plan = make_plan(graph, device.capabilities, forced=forced)
     executable = device.prepare(plan)
     try:
         results = executable.run(inputs)
-        steps = [
-            i for i, s in enumerate(plan.steps) if plan.calls[s.call].operator.name == operator
-        ]
-        sample = step_times(executable, steps, repeats)
+        steps = [i for i, s in enumerate(plan.steps) if is_part_of(operator, plan.calls[s.call])]
+        sample = step_times(executable, steps, rows)
         return sample, plan.steps[steps[0]].label, results
     finally:
         executable.close()
 
 
-def step_times(executable: TimedExecutable, steps: Sequence[int], repeats: int) -> Sample:
-    """GPU times of some dispatches of a plan together, once the clocks have risen from idle."""
-    keep_busy(lambda: executable.time_steps(steps, 4))
-    return Sample.of([sum(seconds) for seconds in executable.time_steps(steps, repeats)])
+def is_part_of(operator: str, call: Call) -> bool:
+    """Whether a plan's call stands for one of an operator, alone or with others."""
+    return (call.source or call).operator.name == operator
+
+
+def step_times(executable: TimedExecutable, steps: Sequence[int], rows: int) -> Sample:
+    """GPU times of some dispatches of a plan together, once the clocks have risen from idle.
+
+    A row repeats them for about ROW_SECONDS, and its time is divided by the repeats: the cost of
+    a compute pass and of its timestamps, which a program pays once, does not count, the wait of a
+    dispatch for the one before does where a program has it. Statistics are over the rows.
+    """
+    return row_times(lambda repeats, count: executable.time_steps(steps, repeats, count), rows)
+
+
+def row_times(measure: Callable[[int, int], list[float]], rows: int) -> Sample:
+    """Times by ``measure(repeats, rows)``, with the repeats that make a row long enough."""
+    keep_busy(lambda: measure(1, 1))
+    once = max(min(measure(1, 3)), 1e-6)
+    return Sample.of(measure(max(1, min(256, int(ROW_SECONDS / once))), rows))
 
 
 def keep_busy(work: Callable[[], Any]) -> None:

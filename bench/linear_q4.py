@@ -4,6 +4,9 @@ Floors: a matrix-vector product reads every code once, at 4.2 TB/s on an H200, o
 copies of the weight take turns so that no cache serves them; a matrix product runs at 67 TFLOP/s
 of float32, or at the rate of the matrix units where the API shows them; re-quantization reads
 4 bytes and writes half a byte an element.
+
+Timed in a row (bench.common.step_times). The copies' results lie in one buffer, so each dispatch
+waits for the one before as in a program whose layers follow each other; this is checked.
 """
 
 from __future__ import annotations
@@ -13,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from bench.common import MATRIX_RATE, MEMORY_RATE, Row, Sample, Targets, step_times
+from bench.common import MATRIX_RATE, MEMORY_RATE, Row, Sample, Targets, is_part_of, step_times
 from nybble.contract import Array
 from nybble.devices import Device
+from nybble.devices.vulkan.hazards import barriers_before
 from nybble.graph import Graph, GraphBuilder
 from nybble.ops.linear_q4.reference import dequantized
-from nybble.plan import make_plan
+from nybble.plan import Dispatch, HostCall, make_plan
 
 __all__ = ["measure"]
 
@@ -60,7 +64,8 @@ def _turns(
 ) -> tuple[Graph, list[Array]]:
     """A graph that calls an operator several times with constants of their own; what to feed it.
 
-    Tensors that are not constants are inputs, those of the first call, for all.
+    Tensors that are not constants are inputs, those of the first call, for all. The last result
+    alone is an output: the planner gives the others, which nobody reads, the same buffer.
     """
     b = GraphBuilder("turns")
     fed = {
@@ -70,7 +75,7 @@ def _turns(
     }
     inputs = {name: b.input(name, str(array.dtype), array.shape) for name, array in fed.items()}
     results = [b.call(operator, **{**arguments, **inputs}) for arguments in calls]
-    return b.finish(results), list(fed.values())
+    return b.finish(results[-1:]), list(fed.values())
 
 
 def _rotated_times(
@@ -82,16 +87,21 @@ def _rotated_times(
     executable = device.prepare(plan)
     try:
         results = executable.run(inputs)
-        steps = [
-            i for i, s in enumerate(plan.steps) if plan.calls[s.call].operator.name == operator
-        ]
-        repeats = 5 if device.capabilities.software else max(4, 48 // len(calls))
-        total = step_times(executable, steps, repeats)
+        steps = [i for i, s in enumerate(plan.steps) if is_part_of(operator, plan.calls[s.call])]
+        _check_that_each_waits([plan.steps[i] for i in steps])
+        total = step_times(executable, steps, 5 if device.capabilities.software else 25)
     finally:
         executable.close()
     count = len(calls)
     sample = Sample(total.median / count, total.least / count, total.most / count, total.runs)
-    return sample, plan.steps[steps[-1]].label, results[-1:]
+    return sample, plan.steps[steps[-1]].label, results
+
+
+def _check_that_each_waits(steps: Sequence[Dispatch | HostCall]) -> None:
+    """In a row of these dispatches every one has a barrier before it, as every API decides."""
+    waits = barriers_before([step for step in steps if isinstance(step, Dispatch)] * 2)
+    if not all(waits[1:]):
+        raise RuntimeError(f"expected dispatches that wait for each other, received {waits}")
 
 
 def _error(arguments: dict[str, Any], result: Array) -> float:

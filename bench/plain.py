@@ -1,13 +1,14 @@
 """Plain WGSL beside nybble's kernels: what one writes first, and a copy for the floor.
 
-It runs on WebGPU devices only; on others there is nothing to show and None is returned.
+It runs on WebGPU devices only; on others there is nothing to show and None is returned. Timed in a
+row as nybble's kernels are, each dispatch waiting for the one before, whose result it overwrites.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bench.common import Row, Sample, keep_busy
+from bench.common import Row, Sample, row_times
 from nybble.contract import Array
 from nybble.devices import Device
 from nybble.devices.webgpu import WebGpuDevice
@@ -118,8 +119,7 @@ def _time(
     )
     dispatch = PreparedDispatch(pipeline, bind_group, (width, rows, 1))
     timer = DispatchTimer(device)
-    keep_busy(lambda: timer.seconds([dispatch] * 4))
-    sample = Sample.of(timer.seconds([dispatch] * 15))
+    sample = row_times(lambda repeats, rows: timer.in_a_row([dispatch], repeats, rows), 15)
     for buffer in bound:
         buffer.destroy()
     return sample

@@ -1,7 +1,8 @@
 """q8ta_conv2d_pw, kernel time, beside a plain dot4I8Packed kernel on the same shape.
 
 Floor: 2*M*N*K operations at the adapter's packed-dot rate (about 134 TOP/s on an H200), or at
-the rate of its matrix units where the API shows them; and each byte once.
+the rate of its matrix units where the API shows them; and each byte once. Timed in a row, each
+dispatch waiting for the one before: see bench.common.step_times.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def measure(device: Device) -> list[Row]:
         sample, label, _ = kernel_times(
             device, "et_vk.q8ta_conv2d_pw.default", pointwise_arguments(h, w, ic, oc),
             constants=("weight", "weight_sums", "weight_scales", "bias"),
-            repeats=9 if software else 50,
+            rows=9 if software else 25,
         )  # fmt: skip
         operations = 2 * h * w * ic * oc
         plain = plain_pointwise(device, h * w, oc, ic)

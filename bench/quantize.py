@@ -1,7 +1,7 @@
 """quantize_per_tensor and its inverse on one large tensor, beside a plain kernel and a copy.
 
 Floor: each element is read once (4 bytes) and written once (1 byte) at the adapter's copy rate,
-measured where plain kernels run.
+measured where plain kernels run. Timed in a row: see bench.common.step_times.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ def measure(device: Device) -> list[Row]:
         what = f"copy of {count * 4:,} bytes"
         rows.append(Row("quantize", what, copied.value, "GB/s", copied.sample))
     for kind, x in (("quantize", values), ("dequantize", random_codes(count))):
-        sample, label, _ = kernel_times(
-            device, NAME.format(kind), {"x": x, **attributes}, repeats=15
-        )
+        sample, label, _ = kernel_times(device, NAME.format(kind), {"x": x, **attributes}, rows=15)
         rate = 5 * count / sample.median / 1e9
         rows.append(
             Row(

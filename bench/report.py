@@ -15,7 +15,11 @@ Made by `python -m bench.report` from `bench/results/*.json`, which
 `python -m bench.run --save NAME` writes; nothing here is typed by hand.
 Each table is one run on one machine through one API. *least .. most* are the extremes over the
 run's repeats, *floor* what the adapter could do at best, *target* what the project asked for.
-Kernel times are GPU timestamps.
+Kernel times are GPU timestamps around a row of dispatches that each wait for the one before (they
+write the same buffer), within one compute pass, divided by their number: what a layer costs in a
+program whose layers follow each other, and how `gemv_q4.py`, the plain kernel beside
+`linear_q4gsw`, was timed. *least .. most* are then extremes over such rows. Weights of
+`linear_q4gsw` take turns, so that no cache holds them.
 """
 NOTES = FOLDER / "NOTES.md"
 _DEVICE = re.compile(r"(?P<api>\w+):\d+: (?P<adapter>.*) \((?P<backend>.*), .*\)")

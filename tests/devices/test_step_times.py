@@ -38,17 +38,38 @@ def fed(device: Device) -> list[Any]:
     return [np.full((2, 3), -1, np.float32), np.linspace(-1, 1, count(device), dtype=np.float32)]
 
 
-def test_each_step_is_timed_in_each_repeat(device: Any) -> None:
-    """Steps come back in the order asked for, the larger slower, and later runs are right."""
+def test_rows_of_a_larger_step_take_longer(device: Any) -> None:
+    """Each row gives a time per repeat, of the steps asked for alone, and later runs are right."""
     executable = device.prepare(two_sizes(device))
     executable.run(fed(device))
-    times = np.array(executable.time_steps([1, 0, 1], 4))
-    assert (4, 3) == times.shape
-    assert (np.median(times[:, 1]) < np.median(times[:, [0, 2]], axis=0)).all(), times
-    small, large = executable.run(fed(device))
+    small, large, both = (executable.time_steps(s, 2, 5) for s in ([0], [1], [1, 0, 1]))
+    assert (5, 5, 5) == (len(small), len(large), len(both))
+    assert 0 <= np.median(small) < np.median(large) < np.median(both), (small, large, both)
+    of_six, of_many = executable.run(fed(device))
     executable.close()
-    np.testing.assert_array_equal(np.zeros((2, 3), np.float32), small)
-    np.testing.assert_array_equal(np.maximum(fed(device)[1], 0), large)
+    np.testing.assert_array_equal(np.zeros((2, 3), np.float32), of_six)
+    np.testing.assert_array_equal(np.maximum(fed(device)[1], 0), of_many)
+
+
+def test_time_is_of_one_repeat(device: Any) -> None:
+    """A row of many repeats takes so many times longer, and its time is divided by them."""
+    executable = device.prepare(two_sizes(device))
+    executable.run(fed(device))
+    once, often = (np.median(executable.time_steps([1], repeats, 5)) for repeats in (2, 16))
+    executable.close()
+    assert once / 3 < often < 3 * once
+
+
+def test_step_in_a_row_waits_for_one_whose_result_it_overwrites() -> None:
+    """A repeat on Vulkan has the barrier of a program of such dispatches, others have none."""
+    device: Any = open_device("vulkan")
+    b = GraphBuilder()
+    x = b.input("x", "float32", (8,))
+    outputs = [b.call(f"aten.{name}.default", x=x) for name in ("relu", "neg")]
+    executable = device.prepare(make_plan(b.finish(outputs), device.capabilities))
+    waits = [[item.waits for item in executable.row(s, 2)] for s in ([0], [0, 1])]
+    executable.close()
+    assert [[False, True], [False, False, True, False]] == waits
 
 
 def test_step_without_a_dispatch_is_not_timed(device: Any) -> None:

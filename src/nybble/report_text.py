@@ -7,10 +7,18 @@ import re
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["short_name", "short_shapes", "table_text"]
+from nybble.graph import Call
+
+__all__ = ["call_shapes", "short_name", "short_shapes", "table_text"]
 
 _NAME = re.compile(r"\b(?:aten|quantized_decomposed|dim_order_ops)\.(\w+)|\b(et_vk\.\w+)")
 _TEXT_COLUMNS = 200
+
+
+def call_shapes(call: Call) -> str:
+    """The types that a call reads, constants left out, and those that it gives."""
+    into = ", ".join(str(value) for value in call.inputs.values() if value.constant is None)
+    return f"{into} -> {', '.join(map(str, call.outputs))}"
 
 
 def short_name(operator: str) -> str:

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nybble.cli.arrays import check_output_path, random_inputs, read_inputs, write_outputs
+from nybble.cli.arrays import check_output_path, read_inputs, write_outputs
 from nybble.errors import NybbleError
 from nybble.graph import TensorSpec
+from nybble.random_inputs import random_inputs
 
 X = TensorSpec("x", "float32", (2, 3))
 Y = TensorSpec("y", "int8", (4,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -30,7 +31,7 @@ def test_the_version_is_printed(command: Command) -> None:
 def test_every_command_has_a_help_page(command: Command) -> None:
     """The main page lists all commands, and each has a page of its own."""
     page = command("--help").out
-    for name in ("run", "inspect", "verify", "profile", "doctor", "demo"):
+    for name in ["run", "inspect", "verify", "compare", "profile", "train", "doctor", "demo"]:
         assert f"\n  {name} " in page
         ended = command(name, "--help")
         assert 0 == ended.status
@@ -62,6 +63,16 @@ def test_run_without_output_prints_the_arrays(command: Command, fixtures: Path) 
     assert "float32[1, 16, 12, 12]" in ended.out
     assert ESCAPE not in ended.out + ended.err
     assert "host" in ended.err
+
+
+@pytest.mark.device
+def test_run_tells_the_first_calls_time_and_a_warm_ones(command: Command, fixtures: Path) -> None:
+    """On a GPU the first call compiles, so a second is timed too; the host compiles nothing."""
+    archive = fixtures / "pointwise.npz"
+    warm = command("run", fixtures / "pointwise.pte", "-i", archive, "-d", "webgpu").err
+    assert re.search(r"^webgpu:0: .*: [\d.]+ ms, the first call; [\d.]+ ms, the second$", warm)
+    once = command("run", fixtures / "pointwise.pte", "-i", archive, "-d", "host").err
+    assert re.search(r"^host: .*: [\d.]+ ms, the first call$", once)
 
 
 def test_run_calls_the_method_that_is_named(

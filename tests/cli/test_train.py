@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,7 @@ def test_training_wins_accuracy_and_writes_the_program(
     assert lines[-1].startswith("after   loss")
     assert accuracy(lines[-1]) > accuracy(lines[0]) + 30
     assert "108 steps" in ended.out
+    assert re.search(r"^108 steps in \d+\.\d s$", ended.err, re.MULTILINE)
     x, labels = (np.load(path) for path in data)
     program = nybble.load(out, device="host")
     right = sum(

@@ -115,7 +115,18 @@ def test_report_tells_the_size_of_the_file(mixed: Exported) -> None:
     report = mixed[0]
 
     assert report.path.stat().st_size == report.size
-    assert str(report).endswith("4 of 9 layers in int8")
+    assert report.summary.endswith("4 of 9 layers in int8")
+    assert report.summary == str(report).splitlines()[0]
+
+
+def test_the_printed_report_says_which_layers_stayed_float_and_why(mixed: Exported) -> None:
+    """Below the summary stands a line a reason, with the layers that it holds for."""
+    lines = str(mixed[0]).splitlines()[1:]
+    kept = [layer for layer in mixed[0].layers if layer.form == "float32"]
+
+    assert 5 == len(kept)
+    assert {layer.reason for layer in kept} == {line.rsplit("): ", 1)[1] for line in lines}
+    assert all(any(f"{layer.path} ({layer.kind})" in line for line in lines) for layer in kept)
 
 
 def test_float_export_reports_no_layer_as_given_up(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command line: ``nybble run | inspect | verify | profile | doctor | demo``."""
+"""The command line: ``nybble --help`` lists the commands."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nybble.errors import NybbleError
 from nybble.graph import TensorSpec
 
-__all__ = ["check_output_path", "random_inputs", "read_array", "read_inputs", "write_outputs"]
+__all__ = ["check_output_path", "read_array", "read_inputs", "write_outputs"]
 
 Array = NDArray[np.generic]
 
@@ -23,8 +23,6 @@ _UNREADABLE = (
     *(OSError, ValueError, EOFError, MemoryError, OverflowError, RuntimeError),
     *(SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
-# Indices into a table are the usual integer inputs: small ones fall inside most tables.
-_RANDOM_INTEGERS = 8
 
 
 def read_inputs(paths: Sequence[Path], specs: Sequence[TensorSpec]) -> tuple[Array, ...]:
@@ -48,12 +46,6 @@ def read_inputs(paths: Sequence[Path], specs: Sequence[TensorSpec]) -> tuple[Arr
             "each input, in order, or give one .npz with all of them."
         )
     return tuple(read_array(path) for path in paths)
-
-
-def random_inputs(specs: Sequence[TensorSpec], seed: int) -> tuple[Array, ...]:
-    """Draw an input for each of ``specs``: floats normal, int8 and uint8 over their whole range."""
-    generator = np.random.default_rng(seed)
-    return tuple(_random_array(spec, generator) for spec in specs)
 
 
 def check_output_path(path: Path) -> None:
@@ -132,18 +124,6 @@ def _find(path: Path, present: Sequence[str], spec: TensorSpec, position: int) -
         f"The input {path} holds {', '.join(present) or 'no arrays'}, and none of the names under "
         f"which input {position} ({spec}) is looked for: {', '.join(wanted)}."
     )
-
-
-def _random_array(spec: TensorSpec, generator: np.random.Generator) -> Array:
-    dtype = np.dtype(spec.dtype)
-    if dtype.kind == "f":
-        return generator.standard_normal(spec.shape).astype(dtype)
-    if dtype.kind == "b":
-        return generator.integers(0, 2, spec.shape).astype(dtype)
-    if dtype.itemsize == 1:
-        limits = np.iinfo(dtype)
-        return generator.integers(limits.min, limits.max, spec.shape, dtype, endpoint=True)
-    return generator.integers(0, _RANDOM_INTEGERS, spec.shape, dtype)
 
 
 def _save_array(path: Path, array: Array) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from nybble.cli.consoles import stderr, stdout
+from nybble.cli.options import Device, File
 from nybble.errors import NybbleError
 
 if TYPE_CHECKING:
@@ -32,9 +34,6 @@ def _existing(metavar: str, about: str, *names: str) -> Any:
     return typer.Option(*names, metavar=metavar, exists=True, dir_okay=False, help=about)
 
 
-_File = Annotated[
-    Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A .pte program.")
-]
 _Data = Annotated[
     tuple[Path, Path], _existing("X Y", "Inputs and labels, a .npy each, row by row.", "--data")
 ]
@@ -54,9 +53,6 @@ _Checkpoint = Annotated[
 _Plot = Annotated[
     Path | None, typer.Option(metavar="PNG", help="Draw the losses (needs matplotlib).")
 ]
-_Device = Annotated[
-    str, typer.Option("--device", "-d", metavar="DEVICE", help="auto, webgpu or host.")
-]
 _Method = Annotated[
     str | None, typer.Option("--method", "-m", metavar="NAME", help="The method to train.")
 ]
@@ -64,7 +60,7 @@ _Seed = Annotated[int, typer.Option(min=0, help="Of the order of rows.")]
 
 
 def train(
-    file: _File,
+    file: File,
     data: _Data,
     out: _Out,
     epochs: _Epochs = 3,
@@ -75,19 +71,18 @@ def train(
     validation: _Validation = None,
     checkpoint: _Checkpoint = None,
     plot: _Plot = None,
-    device: _Device = "auto",
+    device: Device = "auto",
     method: _Method = None,
     seed: _Seed = 0,
 ) -> None:
     """Fine-tune 4-bit layers on your data; write the program back with new codes."""
     import nybble
-    from nybble.training.trainer import method_of
 
     _check_paths(out, plot, checkpoint)
     arrays = _arrays(data, "--data")
     shown = arrays if validation is None else _arrays(validation, "--validation")
     program = nybble.load(file, device=device)
-    rows = _rows(method_of(program, method))
+    rows = _rows(program.method(method))
     steps = epochs * max(1, len(arrays[0]) // rows)
     trainer = nybble.Trainer(
         program, loss.value, trainable=trainable, method=method, seed=seed,
@@ -123,7 +118,10 @@ def _run(
     names = ", ".join(layer.name for layer in trainer.layers)
     stderr().print(f"{trainer.program.device}: training {names}")
     stdout().print(f"before  {_evaluate(trainer, shown, rows)}", highlight=False)
+    started = time.perf_counter()
     values = _epochs(trainer, arrays, rows, epochs, checkpoint)
+    seconds = time.perf_counter() - started
+    stderr().print(f"{len(values)} steps in {seconds:.1f} s")
     after = _evaluate(trainer, shown, rows)
     stdout().print(draw_curve(values), highlight=False)
     stdout().print(f"after   {after}", highlight=False)
@@ -181,7 +179,7 @@ def _epochs(
     losses: list[Any] = []
     columns = (
         bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn(),
-        bars.TimeRemainingColumn(),
+        bars.TimeElapsedColumn(), bars.TextColumn("left"), bars.TimeRemainingColumn(),
     )  # fmt: skip
     with bars.Progress(*columns, console=stderr(), transient=True) as progress:
         task = progress.add_task("training", total=epochs * (len(arrays[0]) // rows))

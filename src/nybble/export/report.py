@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -16,6 +17,10 @@ __all__ = ["ExportReport", "ExportWarning", "Form", "LayerReport"]
 
 Form: TypeAlias = Literal["float32", "int8", "int4", "int8-dynamic"]
 """What a layer computes on. With "int8-dynamic" its weight is in int4, its input in int8."""
+
+
+_NAMED = 4
+"""Layers that a line names one by one."""
 
 
 class ExportWarning(UserWarning):
@@ -74,7 +79,7 @@ class ExportReport:
 
     def table(self) -> Table:
         """The layers as a table for ``rich.print``."""
-        table = Table(title=str(self), title_justify="left")
+        table = Table(title=self.summary, title_justify="left")
         for heading in ("layer", "kind", "operator in the file", "form", "why float32"):
             table.add_column(heading, overflow="fold")
         for layer in self.layers:
@@ -82,9 +87,25 @@ class ExportReport:
             table.add_row(*row)
         return table
 
-    def __str__(self) -> str:
+    @property
+    def summary(self) -> str:
+        """The file, its size, and how many layers are in which form."""
         total = len(self.layers)
         counts = Counter(layer.form for layer in self.layers if layer.form != "float32")
         listed = [f"{count} of {total} layers in {form}" for form, count in counts.items()]
         size = f"{self.path}: {self.size:,} bytes"
         return ", ".join((size, *(listed or [f"0 of {total} layers quantized"])))
+
+    def __str__(self) -> str:
+        """The summary; below it, where a form was asked for, the layers in float32 and why."""
+        kept: dict[str, list[str]] = {}
+        for layer in self.layers:
+            if layer.form == "float32" and layer.reason is not None:
+                kept.setdefault(layer.reason, []).append(f"{layer.path} ({layer.kind})")
+        lines = (f"  float32: {_listed(names)}: {reason}" for reason, names in kept.items())
+        return "\n".join((self.summary, *lines))
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMED])
+    return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED} more"

@@ -1,8 +1,8 @@
-"""A graph of one call, for tests and tools."""
+"""Graphs of one call, for tests and tools."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -11,9 +11,9 @@ import numpy as np
 from nybble.contract import Array, Operator, dtype_of
 from nybble.errors import ContractError
 
-from .ir import Graph, TensorSpec, Value, make_call
+from .ir import Call, Graph, TensorSpec, Value, make_call
 
-__all__ = ["single_call"]
+__all__ = ["call_alone", "single_call"]
 
 
 def single_call(
@@ -44,15 +44,22 @@ def single_call(
             fed.append(item)
     numbers = count()
     call = make_call(operator, named, lambda: f"{next(numbers)}", "single call")
-    graph = Graph(
-        name=operator.name,
+    return _graph(call, inputs), fed
+
+
+def call_alone(call: Call) -> Graph:
+    """The graph of one call of another graph; what it reads, constants aside, are its inputs."""
+    read = (value for value in call.inputs.values() if value.constant is None)
+    return _graph(call, tuple(dict.fromkeys(read)))
+
+
+def _graph(call: Call, inputs: Sequence[Value]) -> Graph:
+    named = zip(call.operator.outputs, call.outputs, strict=True)
+    return Graph(
+        name=call.operator.name,
         inputs=tuple(inputs),
         outputs=call.outputs,
         calls=(call,),
         input_specs=tuple(TensorSpec(v.name, v.dtype.name, v.shape) for v in inputs),
-        output_specs=tuple(
-            TensorSpec(o.name, v.dtype.name, v.shape)
-            for o, v in zip(operator.outputs, call.outputs, strict=True)
-        ),
+        output_specs=tuple(TensorSpec(o.name, v.dtype.name, v.shape) for o, v in named),
     )
-    return graph, fed

@@ -123,7 +123,9 @@ def test_result_is_the_callers_own(program: nybble.Program, answer: tuple[Array,
     np.testing.assert_array_equal(expected, program(x))
 
 
-@pytest.mark.parametrize("device", ["host", pytest.param("webgpu", marks=pytest.mark.device)])
+@pytest.mark.parametrize(
+    "device", ["host", *(pytest.param(n, marks=pytest.mark.device) for n in ("webgpu", "vulkan"))]
+)
 def test_returned_input_and_constant_are_copies(sketch: Any, device: str) -> None:
     """A program that returns its input, or a constant, gives arrays of the caller's own."""
     from nybble.devices import open_device

@@ -84,12 +84,13 @@ def test_verify_agrees(name: str, device: str) -> None:
 
 
 @pytest.mark.device
+@pytest.mark.parametrize("device", ["webgpu", "vulkan"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_nothing_of_a_fixture_runs_on_the_host(name: str) -> None:
+def test_nothing_of_a_fixture_runs_on_the_host(name: str, device: str) -> None:
     """Every call of every fixture has a kernel: loading gives no warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        load(name, "webgpu", on_unsupported="error").close()
+        load(name, device, on_unsupported="error").close()
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -244,10 +245,11 @@ def test_error_policy_lists_every_call() -> None:
 @pytest.mark.device
 @pytest.mark.usefixtures("without_kernels")
 @pytest.mark.filterwarnings("ignore:.*calls run on the host")
-def test_calls_on_the_host_change_no_code() -> None:
+@pytest.mark.parametrize("device", ["webgpu", "vulkan"])
+def test_calls_on_the_host_change_no_code(device: str) -> None:
     """A program that runs partly on the host gives the same codes, in every run."""
     inputs, (expected,) = answers("small_cnn")
-    with load("small_cnn", "webgpu") as program:
+    with load("small_cnn", device) as program:
         assert program["forward"].plan.host_calls
         for _ in range(3):
             np.testing.assert_array_equal(expected, program(*inputs))
@@ -257,7 +259,10 @@ def test_calls_on_the_host_change_no_code() -> None:
 
 
 @pytest.mark.device
-def test_verify_names_the_first_call_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("device", ["webgpu", "vulkan"])
+def test_verify_names_the_first_call_that_differs(
+    device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A device that computes something else is told by call, place, shapes and worst error."""
     import dataclasses
 
@@ -272,7 +277,7 @@ def test_verify_names_the_first_call_that_differs(monkeypatch: pytest.MonkeyPatc
     wrong = dataclasses.replace(operator, reference=one_more)
     monkeypatch.setitem(REGISTRY, operator.name, wrong)
     inputs, _ = answers("conv_odd")
-    with load("conv_odd", "webgpu") as program:
+    with load("conv_odd", device) as program:
         report = program.verify(*inputs)
     assert not report
     first = report.first_problem

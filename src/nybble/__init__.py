@@ -1,5 +1,7 @@
 """Runs quantized PyTorch programs on any GPU, with the same integer codes everywhere."""
 
+from nybble.compare_report import CompareReport
+from nybble.comparison import compare
 from nybble.devices import DeviceInfo, devices
 from nybble.errors import (
     ContractError,
@@ -19,8 +21,8 @@ from nybble.verify import VerifyReport
 __version__ = "0.1.0"
 
 __all__ = [
-    "AdamW", "Constant", "ContractError", "Cosine", "DeviceError", "DeviceInfo",
+    "AdamW", "CompareReport", "Constant", "ContractError", "Cosine", "DeviceError", "DeviceInfo",
     "DeviceLostError", "Linear", "Method", "NonFiniteError", "NybbleError",
     "OutOfDeviceMemoryError", "Profile", "Program", "ProgramFormatError", "TensorSpec", "Trainer",
-    "UnsupportedProgramError", "VerifyReport", "devices", "load",
+    "UnsupportedProgramError", "VerifyReport", "compare", "devices", "load",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from rich.table import Table
 from nybble.contract import Array
 from nybble.devices import Device, Executable
 from nybble.plan import Dispatch, Plan
-from nybble.report_text import short_name, short_shapes, table_text
+from nybble.report_text import call_shapes, short_name, short_shapes, table_text
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
@@ -141,8 +141,7 @@ def profile_method(
 def _row(plan: Plan, index: int, seconds: float, start: float, on_host: bool) -> ProfileRow:
     step = plan.steps[index]
     call = plan.calls[step.call]
-    into = ", ".join(str(v) for v in call.inputs.values() if v.constant is None)
-    shapes = f"{into} -> {', '.join(map(str, call.outputs))}"
+    shapes = call_shapes(call)
     if isinstance(step, Dispatch):
         moved, operations = step.bytes_moved, step.operations
     else:

@@ -16,8 +16,14 @@ from typing import IO, Any, Literal, TypeAlias
 import nybble.ops  # noqa: F401  (declares the operators)
 from nybble import formats
 from nybble.contract import Array
-from nybble.devices import Device, Executable, States, open_device
-from nybble.errors import ContractError, NybbleError, ProgramFormatError, UnsupportedProgramError
+from nybble.devices import Device, Executable, States, open_device, second_choice
+from nybble.errors import (
+    ContractError,
+    DeviceError,
+    NybbleError,
+    ProgramFormatError,
+    UnsupportedProgramError,
+)
 from nybble.graph import Graph, TensorSpec, format_graph
 from nybble.graph.build import build_graph
 from nybble.graph.symbols import Specialization
@@ -73,11 +79,19 @@ def load(
     for sentence in file.warnings:
         warnings.warn(sentence, stacklevel=2)
     opened = open_device(device)
-    states = opened.new_states()
-    methods = []
-    for build, graph in zip(builders, graphs, strict=True):
-        methods.append(Method(opened, graph, on_unsupported, states, build))
-    return Program(opened, methods, states, data)
+    while True:
+        states, methods = opened.new_states(), list[Method]()
+        try:
+            for build, graph in zip(builders, graphs, strict=True):
+                methods.append(Method(opened, graph, on_unsupported, states, build))
+            return Program(opened, methods, states, data)
+        except DeviceError as error:
+            other = second_choice(device, opened, error)
+            if other is None:
+                raise
+            warnings.warn(f"{error}. Running on {other.info.name} instead", stacklevel=2)
+            Program(opened, methods, states).close()
+            opened = other
 
 
 @contextmanager
@@ -112,6 +126,12 @@ class Program(Mapping[str, "Method"]):
         """Names of the methods, in the file's order."""
         return tuple(self._methods)
 
+    def method(self, name: str | None = None) -> Method:
+        """The method called ``name``; None for ``forward``, or the program's only one."""
+        if name is None and len(self._methods) == 1:
+            return next(iter(self._methods.values()))
+        return self["forward" if name is None else name]
+
     def __getitem__(self, name: str) -> Method:
         try:
             return self._methods[name]
@@ -128,21 +148,15 @@ class Program(Mapping[str, "Method"]):
 
     def __call__(self, *inputs: Any) -> Any:
         """Run the default method; see :meth:`Method.__call__`."""
-        return self._default(*inputs)
+        return self.method()(*inputs)
 
     def verify(self, *inputs: Any) -> VerifyReport:
         """Verify the default method; see :meth:`Method.verify`."""
-        return self._default.verify(*inputs)
+        return self.method().verify(*inputs)
 
     def profile(self, *inputs: Any, repeats: int = 5) -> Profile:
         """Profile the default method; see :meth:`Method.profile`."""
-        return self._default.profile(*inputs, repeats=repeats)
-
-    @property
-    def _default(self) -> Method:
-        if len(self._methods) == 1:
-            return next(iter(self._methods.values()))
-        return self["forward"]
+        return self.method().profile(*inputs, repeats=repeats)
 
     def __str__(self) -> str:
         return "\n\n".join(str(method) for method in self._methods.values())

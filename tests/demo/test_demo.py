@@ -87,12 +87,13 @@ def test_a_terminal_gets_grey_half_blocks_of_80_columns() -> None:
 
 
 @pytest.mark.device
-def test_an_adapter_gives_identical_codes(digits: Digits) -> None:
-    """Through WebGPU every logit equals the reference's, and the demo says yes."""
-    text = printed("webgpu", width=200)
+@pytest.mark.parametrize("device", ["webgpu", "vulkan"])
+def test_an_adapter_gives_identical_codes(device: str, digits: Digits) -> None:
+    """Through WebGPU and Vulkan every logit equals the reference's, and the demo says yes."""
+    text = printed(device, width=200)
     assert "yes" == row(text, "codes identical to the reference")
     assert row(text, "accuracy") == row(text, "quantized eager model")
-    assert "webgpu:" in row(text, "adapter")
+    assert f"{device}:" in row(text, "adapter")
     assert max(map(len, text.splitlines())) <= 80
     assert f"of {len(digits.labels)}" in row(text, "accuracy")
 

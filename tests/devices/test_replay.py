@@ -9,7 +9,7 @@ import pytest
 
 import nybble
 from nybble.contract import Array
-from nybble.devices import Device, HostDevice, NullDevice
+from nybble.devices import Device, HostDevice, NullDevice, open_device
 from nybble.graph import Graph
 from nybble.plan import Capabilities, make_plan
 
@@ -68,6 +68,38 @@ def test_plans_on_one_device_do_not_meet(device: Device, new_sketch: Any) -> Non
     one.close()
     np.testing.assert_array_equal(expected[1][1], two.run(fed(1))[1])
     two.close()
+
+
+def test_nothing_is_recorded_ahead_for_a_plan_that_changes(
+    adapter: str, new_sketch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan adopted before each run is recorded once a run: wgpu-native keeps what is dropped."""
+    device: Any = open_device(adapter)
+    plans = []
+    for scale in (0.5, 0.25):
+        sketch = new_sketch()
+        codes = sketch.quantize(sketch.input("float32", 64), scale)
+        plans.append(make_plan(sketch.graph(codes), device.capabilities))
+    executable = device.prepare(plans[0])
+    executable.run([np.ones(64, np.float32)])
+    executable.adopt(plans[1])
+    made = []
+    create = device.handle.create_command_encoder
+
+    def counted(**given: Any) -> Any:
+        made.append(given)
+        return create(**given)
+
+    monkeypatch.setattr(device.handle, "create_command_encoder", counted)
+    for turn in range(6):
+        (codes,) = executable.run([np.ones(64, np.float32)])
+        assert (4, 2)[turn % 2] == codes[0]
+        assert executable.adopt(plans[turn % 2])
+    assert 6 == len(made)
+    executable.run([np.ones(64, np.float32)])
+    executable.run([np.ones(64, np.float32)])
+    assert 9 == len(made)
+    executable.close()
 
 
 def test_trace_gives_every_value(device: Device, sketch: Any) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import nybble
 from nybble.contract import Array, dtype_of
-from nybble.devices import HostDevice, open_device
+from nybble.devices import _OPENED_VULKAN, HostDevice, open_device
 from nybble.devices.vulkan import Adapter, VulkanDevice, adapters, find_adapter
 from nybble.devices.vulkan.transfer import Transfer
 from nybble.graph import Graph, State, Value
@@ -311,21 +311,6 @@ def test_compiled_pipelines_are_kept_on_disk(sketch: Any, tmp_path: Path) -> Non
             store.path.write_bytes(b"no cache")
 
 
-def test_webgpu_and_vulkan_share_a_process() -> None:
-    """Programs on both give equal codes in turns, and either goes on when the other is closed."""
-    stored = np.load(FIXTURES / "conv_odd.npz")
-    x, expected = stored["input_0"], stored["output_0"]
-    vulkan = nybble.load(FIXTURES / "conv_odd.pte", device="vulkan")
-    webgpu = nybble.load(FIXTURES / "conv_odd.pte", device="webgpu")
-    for _ in range(3):
-        np.testing.assert_array_equal(expected, vulkan(x))
-        np.testing.assert_array_equal(expected, webgpu(x))
-    webgpu.close()
-    np.testing.assert_array_equal(expected, vulkan(x))
-    assert vulkan.verify(x)
-    vulkan.close()
-
-
 @pytest.mark.parametrize(("preferred", "kind"), [(True, "vulkan"), (False, "webgpu")])
 def test_auto_takes_a_gpu_through_vulkan(
     monkeypatch: pytest.MonkeyPatch, kind: str, *, preferred: bool
@@ -334,6 +319,28 @@ def test_auto_takes_a_gpu_through_vulkan(
     assert all(adapter.preferred != adapter.software for adapter in adapters())
     monkeypatch.setattr(Adapter, "preferred", preferred)
     assert kind == open_device("auto").info.name.split(":", maxsplit=1)[0]
+
+
+@pytest.mark.parametrize(("result", "taken"), [(-13, True), (-2, False)])
+def test_auto_takes_webgpu_where_vulkan_refuses_the_program(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: int, *, taken: bool
+) -> None:
+    """A driver that cannot compile a kernel is said and gone round; full memory is an error."""
+    stored = np.load(FIXTURES / "conv_odd.npz")
+    device = VulkanDevice(find_adapter("vulkan"), tmp_path)
+    monkeypatch.setattr(Adapter, "preferred", True)
+    monkeypatch.setitem(_OPENED_VULKAN, device.info.name, device)
+    monkeypatch.setattr(device.vk, "vkCreateComputePipelines", lambda *_: result, raising=False)
+    if taken:
+        with pytest.warns(UserWarning, match=r"refused the shader of .* Running on webgpu:0 inst"):
+            program = nybble.load(FIXTURES / "conv_odd.pte")
+        np.testing.assert_array_equal(stored["output_0"], program(stored["input_0"]))
+    else:
+        with pytest.raises(nybble.OutOfDeviceMemoryError):
+            nybble.load(FIXTURES / "conv_odd.pte")
+    with pytest.raises(nybble.DeviceError):
+        nybble.load(FIXTURES / "conv_odd.pte", device="vulkan")
+    device.close()
 
 
 def test_adapters_are_described() -> None:

@@ -17,11 +17,13 @@ import pytest
 import nybble
 from nybble.devices import open_device
 from nybble.devices.vulkan import VulkanDevice, adapters, find_adapter, why_unusable
+from nybble.devices.vulkan.api import bindings
 from nybble.plan import Dispatch, Plan, make_plan
 
 pytestmark = pytest.mark.device
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 DEVICE_LOST, OUT_OF_DEVICE_MEMORY, OUT_OF_HOST_MEMORY, UNKNOWN = -4, -2, -1, -13
+NO_DRIVER = -9
 
 
 @pytest.fixture
@@ -59,6 +61,19 @@ def fails(result: int) -> Callable[..., int]:
     return lambda *_: result
 
 
+class NoInstance:
+    """A loader that makes no instance."""
+
+    def __init__(self, result: int) -> None:
+        self.vkCreateInstance = fails(result)
+        self.vkEnumerateInstanceExtensionProperties = fails(0)
+
+    def vkEnumerateInstanceVersion(self, version: Any) -> int:  # noqa: N802  Vulkan's name
+        """Vulkan 1.3."""
+        version[0] = 1 << 22 | 3 << 12
+        return 0
+
+
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run Python with more in its environment."""
     return subprocess.run(
@@ -87,13 +102,45 @@ NOT_FOUND = "[]\ndevice 'vulkan' was not found; Vulkan adapters here: none. Not 
 
 
 def test_no_driver_is_said() -> None:
-    """A loader without any driver is told from no loader."""
+    """A loader without any driver is told from no loader, with the variable that hides them."""
     done = run(ASK, VK_DRIVER_FILES=os.devnull, VK_ICD_FILENAMES=os.devnull)
-    reasons = (
-        "no Vulkan driver is installed; install the one of your GPU.",
-        "the Vulkan loader finds no device.",
-    )
-    assert done.stdout in {NOT_FOUND + reason + HELP for reason in reasons}, done.stderr
+    reasons = ("no Vulkan driver is found", "the Vulkan loader finds no device")
+    remedy = f"; correct or unset VK_DRIVER_FILES={os.devnull}."
+    assert done.stdout in {NOT_FOUND + reason + remedy + HELP for reason in reasons}, done.stderr
+
+
+@pytest.mark.parametrize("content", ["{", '{"ICD": {"library_path": "/none/of/these.so"}}'])
+def test_unusable_driver_file_is_said(content: str, tmp_path: Path) -> None:
+    """A driver's file that is damaged, or whose library is gone, is named with what to do."""
+    file = tmp_path / "driver.json"
+    file.write_text(content)
+    done = run(ASK, VK_DRIVER_FILES=str(file), VK_ICD_FILENAMES=str(file))
+    assert done.stdout.startswith(NOT_FOUND), done.stderr
+    assert f"; correct or unset VK_DRIVER_FILES={file}." in done.stdout
+    assert "Use a smaller batch" not in done.stdout
+
+
+@pytest.mark.usefixtures("searched_anew")
+@pytest.mark.parametrize("result", [NO_DRIVER, OUT_OF_HOST_MEMORY])
+def test_driver_that_nobody_named_is_to_be_installed(
+    result: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a variable that names drivers the remedy is to install one."""
+    for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
+        monkeypatch.delenv(name, raising=False)
+    search: Any = sys.modules["nybble.devices.vulkan.adapters"]
+    monkeypatch.setattr(search, "Functions", lambda _: NoInstance(result))
+    search.instance.cache_clear()
+    (reason,) = why_unusable()
+    monkeypatch.undo()
+    search.instance.cache_clear()
+    expected = {
+        NO_DRIVER: "no Vulkan driver is found; install the one of your GPU",
+        OUT_OF_HOST_MEMORY: "the Vulkan loader gave up (creating the Vulkan instance: out of host "
+        "memory), as it does where the file that describes a driver is damaged; install the "
+        "driver again",
+    }
+    assert expected[result] == reason
 
 
 def test_no_package_is_said() -> None:
@@ -168,6 +215,27 @@ def test_full_memory_is_an_error_and_frees_what_it_took(
     again = device.prepare(plan)
     np.testing.assert_array_equal(-np.ones(64), again.run([np.ones(64, np.float32)])[0])
     again.close()
+
+
+@pytest.mark.parametrize("address", [0, -1])
+def test_memory_that_is_mapped_nowhere_is_full_memory(
+    device: VulkanDevice, sketch: Any, monkeypatch: pytest.MonkeyPatch, address: int
+) -> None:
+    """Mesa's software driver calls a failed mapping a success: nothing is written there."""
+    ffi = bindings().ffi
+
+    def nowhere(*arguments: Any) -> int:
+        arguments[-1][0] = ffi.cast("void*", address)
+        return 0
+
+    plan = negation(device, sketch)
+    monkeypatch.setattr(device.vk, "vkMapMemory", nowhere, raising=False)
+    with pytest.raises(nybble.OutOfDeviceMemoryError, match="memory: out of host memory. Use a "):
+        device.prepare(plan).run([np.ones(64, np.float32)])
+    monkeypatch.undo()
+    executable = device.prepare(plan)
+    np.testing.assert_array_equal(-np.ones(64), executable.run([np.ones(64, np.float32)])[0])
+    executable.close()
 
 
 def test_small_plan_fits_where_a_block_does_not(

@@ -175,6 +175,20 @@ def test_cache_lies_where_the_system_keeps_caches(
     assert tmp_path / "nybble" == cache_folder()
 
 
+def test_a_user_without_a_home_keeps_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container's user may have no home: nothing is kept, and nothing is raised."""
+
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    store = PipelineStore(cache_folder(), IDENTITY, "driver 1")
+    assert not store.save(CACHED)
+    assert b"" == store.load()
+
+
 def test_a_struct_younger_than_the_bindings_is_passed_in_the_form_of_an_older_one() -> None:
     """The bfloat16 features' struct has its own type, and its fields stand where C has them."""
     name = "VkPhysicalDeviceShaderBfloat16FeaturesKHR"

@@ -26,11 +26,8 @@ VALIDATED = """
     from pathlib import Path
     import numpy as np
     import nybble
-    import nybble.ops
+    from nybble.devices import _OPENED_VULKAN
     from nybble.devices.vulkan import VulkanDevice, find_adapter
-    from nybble.graph.build import build_graph
-    from nybble.formats import read_program
-    from nybble.plan import make_plan
 
     if sys.argv[1] == "without barriers":
         module = importlib.import_module("nybble.devices.vulkan.executable")
@@ -38,47 +35,88 @@ VALIDATED = """
     adapter = find_adapter("vulkan")
     if sys.argv[1] == "two memories":
         adapter = replace(adapter, info=replace(adapter.info, kind="discrete gpu"))
-    device = VulkanDevice(adapter)
-    folder = Path(sys.argv[2])
-    for name in sys.argv[3:]:
-        data = (folder / f"{name}.pte").read_bytes()
-        graph = build_graph(read_program(data, []).methods[0])
+    device = _OPENED_VULKAN[adapter.info.name] = VulkanDevice(adapter)
+
+    def run(name):
         stored = np.load(folder / f"{name}.npz")
-        inputs = [stored[f"input_{i}"] for i in range(len(graph.inputs))]
-        states = device.new_states()
-        executable = device.prepare(make_plan(graph, device.capabilities), states)
-        for pending in [executable.submit(inputs) for _ in range(3)]:
-            pending.result()
-        executable.profile(inputs, 1)
-        executable.close()
-        states.close()
+        with nybble.load(folder / f"{name}.pte", device="vulkan") as program:
+            method = program.method()
+            given = [stored[f"input_{i}"] for i in range(len(method.inputs))]
+            inputs = method.arrays(given)
+            for _ in range(2):
+                under_way = [method.executable.submit(inputs) for _ in range(3)]
+                for state, content in dict(program.state).items():
+                    program.state[state] = content
+                for pending in under_way:
+                    pending.result()
+            method.profile(*given, repeats=2)
+            method.verify(*given)
+
+    def train(name):
+        program = nybble.load(folder / f"{name}.pte", device="vulkan")
+        trainer = nybble.Trainer(program)
+        spec, output = program.method().inputs[0], program.method().outputs[0]
+        x = (np.arange(np.prod(spec.shape)).reshape(spec.shape) % 7).astype(spec.dtype)
+        labels = np.zeros(output.shape[:-1], int)
+        losses = [trainer.step(x, labels) for _ in range(4)]
+        trainer.forward(x)
+        layer = trainer.layers[0].name
+        trainer.engine.states.write(f"{layer}.latent", trainer.state(f"{layer}.latent"))
+        losses.append(trainer.step(x, labels))
+        assert all(map(np.isfinite, map(float, losses)))
+        trainer.evaluate([(x, labels)])
+        trainer.close()
+        program.close()
+
+    folder = Path(sys.argv[2])
+    for what in sys.argv[3:]:
+        kind, name = what.split(":")
+        {"run": run, "train": train}[kind](name)
     device.close()
     print("done")
 """
+INT8 = ("run:conv_odd", "run:small_cnn", "run:depthwise", "run:int8_two_delegates")
+INT4 = ("run:q4_cached_attention", "train:q4_mlp_batch8")
+TRANSFORMER = ("run:q4_transformer", "train:q4_transformer")
 
 
-@pytest.mark.parametrize("how", ["one memory", "two memories", "without barriers"])
-def test_use_of_vulkan_is_valid(how: str, tmp_path: Path) -> None:
-    """The validation layer finds nothing, hazards included; without our barriers it finds them."""
+@pytest.mark.parametrize(
+    ("how", "what"),
+    [
+        ("one memory", INT8),
+        ("two memories", INT8),
+        ("one memory", INT4),
+        ("two memories", INT4),
+        ("two memories", TRANSFORMER),
+    ],
+)
+def test_use_of_vulkan_is_valid(how: str, what: tuple[str, ...]) -> None:
+    """The layer finds nothing, hazards included, in runs, copies, states, profiles and training."""
+    done = validated(how, what)
+    assert (0, "done\n") == (done.returncode, done.stdout[:3000]), done.stderr
+
+
+def test_missing_barriers_are_found() -> None:
+    """The layer does look: without our barriers it finds the hazards."""
+    done = validated("without barriers", INT8)
+    assert 0 == done.returncode, done.stderr
+    assert "SYNC-HAZARD-READ-AFTER-WRITE" in done.stdout
+
+
+def validated(how: str, what: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    """A process that runs and trains fixtures under the validation layer."""
     if LAYER not in layers():
         pytest.skip("needs the validation layer (Debian: apt-get install vulkan-validationlayers)")
     environment = {
         **os.environ,
         "VK_INSTANCE_LAYERS": LAYER,
         "VK_LAYER_ENABLES": os.pathsep.join(CHECKS),
-        "XDG_CACHE_HOME": str(tmp_path),
         "PYTHONPATH": str(ROOT / "src"),
     }
-    names = ["conv_odd", "small_cnn", "depthwise"]
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(VALIDATED), how, str(FIXTURES), *names],
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(VALIDATED), how, str(FIXTURES), *what],
         capture_output=True, text=True, check=False, env=environment,
     )  # fmt: skip
-    assert 0 == done.returncode, done.stderr
-    if how == "without barriers":
-        assert "SYNC-HAZARD-READ-AFTER-WRITE" in done.stdout
-    else:
-        assert "done\n" == done.stdout, done.stdout[:3000]
 
 
 def layers() -> set[str]:

@@ -168,6 +168,42 @@ def test_vulkan_is_judged_beside_webgpu() -> None:
     )  # fmt: skip
 
 
+def test_what_vulkan_can_do_is_told() -> None:
+    """Subgroups, timestamps and memory of a Vulkan adapter; timestamps may be missing."""
+    plain = replace(ADAPTER, name="vulkan:0", subgroup_size=32)
+    checks = judge(replace(FACTS, adapters=(plain,)))
+    assert ("ok", "32 threads") == (
+        named(checks, "subgroups").status, named(checks, "subgroups").detail
+    )  # fmt: skip
+    assert ("note", "no: nybble profile times dispatches less exactly") == (
+        named(checks, "timestamps").status, named(checks, "timestamps").detail
+    )  # fmt: skip
+    assert "its own, reached by copies" == named(checks, "memory").detail
+    shared = replace(plain, timestamp_bits=36, unified=True)
+    checks = judge(replace(FACTS, adapters=(shared,)))
+    assert ("ok", "36 bits") == (
+        named(checks, "timestamps").status, named(checks, "timestamps").detail
+    )  # fmt: skip
+    assert "shared with the host" == named(checks, "memory").detail
+
+
+@pytest.mark.parametrize("name", ["webgpu:0", "vulkan:0"])
+def test_what_auto_takes_is_told(name: str) -> None:
+    """The adapter that ``auto`` takes says so, and no other."""
+    adapter = replace(ADAPTER, name=name)
+    for automatic in (True, False):
+        checks = judge(replace(FACTS, adapters=(replace(adapter, automatic=automatic),)))
+        assert automatic == ("; device='auto' takes it" in named(checks, name).detail)
+
+
+def test_vulkan_is_called_optional_only_beside_webgpu() -> None:
+    """Where WebGPU is missing too, nobody is told that programs run through it."""
+    beside = judge(replace(FACTS, vulkan_problems=("no loader",)))
+    assert "Not needed" in named(beside, "Vulkan").remedy
+    alone = judge(replace(NO_ADAPTER, vulkan_problems=("no loader",)))
+    assert "" == named(alone, "Vulkan").remedy
+
+
 def test_a_missing_wgpu_is_missing() -> None:
     """Without wgpu there is no WebGPU, and pip is named."""
     check = named(judge(replace(FACTS, packages={**INSTALLED, "wgpu": None})), "wgpu")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import nybble
 EXAMPLES = Path(__file__).parents[2] / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
+import character_transformer  # noqa: E402
+import digits_recovery  # noqa: E402
 from characters import ALPHABET, decode, encode, windows  # noqa: E402
 
 
@@ -56,3 +59,61 @@ def test_the_shipped_model_is_small_and_reads_the_alphabet() -> None:
     assert 13 == names.count("et_vk.linear_q4gsw.default")
     assert 1 == names.count("et_vk.embedding_q4gsw.default")
     assert "aten.linear.default" not in names
+
+
+@pytest.mark.device
+@pytest.mark.slow
+def test_the_model_learns_alike_on_webgpu_and_vulkan() -> None:
+    """Three training steps of the transformer give one loss on both, and it falls."""
+    tokens = encode((EXAMPLES.parent / "LICENSE").read_text(encoding="utf-8"))
+    losses = {}
+    for device in ("webgpu", "vulkan"):
+        program = nybble.load(EXAMPLES / "character.pte", device=device)
+        trainer = nybble.Trainer(program, optimizer=nybble.AdamW(lr=4e-3))
+        rows, length = program["forward"].inputs[0].shape
+        batch = windows(tokens, rows, length, trainer.rng)
+        losses[device] = [float(trainer.step(*batch)) for _ in range(3)]
+        trainer.close()
+        program.close()
+
+    assert losses["webgpu"][2] < 0.9 * losses["webgpu"][0]
+    # A GPU's matrix units make float16's difference; codes that round the other way grow from it.
+    np.testing.assert_allclose(losses["vulkan"], losses["webgpu"], rtol=1e-3)
+
+
+@pytest.mark.device
+@pytest.mark.slow
+def test_the_transformer_example_takes_a_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One option chooses where it trains; it writes before and after, and the tuned program."""
+    out = tmp_path / "tuned.pte"
+    text = EXAMPLES.parent / "LICENSE"
+    arguments = ["--device", "vulkan", "--steps", "2", "--characters", "2", "--out", out]
+    monkeypatch.setattr(sys, "argv", ["character_transformer.py", *map(str, (text, *arguments))])
+    character_transformer.main()
+    printed = capsys.readouterr().out
+
+    assert printed.index("--- before: loss ") < printed.index("--- after: loss ")
+    assert "2 steps in" in printed
+    assert "on vulkan:" in printed
+    assert (16, 64) == nybble.load(out, device="null")["forward"].inputs[0].shape
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("device", ["webgpu", "vulkan"])
+def test_the_digits_example_takes_a_device(
+    device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One option chooses where it trains; what the turn cost comes back."""
+    out = tmp_path / "tuned.pte"
+    arguments = ["digits_recovery.py", "--device", device, "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    digits_recovery.main()
+    printed = capsys.readouterr().out
+    _, _, turned, tuned = map(float, re.findall(r"([0-9.]+)%", printed))
+
+    assert turned < 70
+    assert tuned > 90
+    assert f"on {device}:" in printed
+    assert out.is_file()

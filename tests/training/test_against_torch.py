@@ -133,7 +133,7 @@ class StraightThrough:
         return float(loss)
 
 
-@pytest.mark.parametrize("device", ["host", "webgpu"])
+@pytest.mark.parametrize("device", ["host", "webgpu", "vulkan"])
 def test_training_is_that_of_plain_torch(device: str) -> None:
     """The losses of fifty steps agree within 1e-3, and 99.9% of the codes after them."""
     rng = np.random.default_rng(8)

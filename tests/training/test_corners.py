@@ -41,7 +41,7 @@ def slopes(device: Any, operator: str, x: list[float], **others: Any) -> list[Ar
 
 
 @pytest.mark.device
-@pytest.mark.parametrize("device", ["host", "webgpu"])
+@pytest.mark.parametrize("device", ["host", "webgpu", "vulkan"])
 @pytest.mark.parametrize(("operator", "attributes", "x", "expected"), CORNERS)
 def test_corner_has_torchs_slope(
     device: str, operator: str, attributes: dict[str, Any], x: list[float], expected: list[float]

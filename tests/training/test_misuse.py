@@ -64,7 +64,7 @@ def test_labels_of_a_function_must_fit_int32() -> None:
 
 @pytest.mark.export
 @pytest.mark.device
-@pytest.mark.parametrize("device", ["host", "webgpu"])
+@pytest.mark.parametrize("device", ["host", "webgpu", "vulkan"])
 def test_batch_of_another_size_is_refused_by_a_dynamic_program(device: str, tmp_path: Path) -> None:
     """The plan is for one size: fewer rows would be filled up with those of the batch before."""
     torch = pytest.importorskip("torch")

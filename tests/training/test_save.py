@@ -50,7 +50,7 @@ def tuned(name: str, device: str, path: Path, steps: int = 3) -> tuple[Trainer, 
 
 
 @pytest.mark.device
-@pytest.mark.parametrize("device", ["host", "webgpu"])
+@pytest.mark.parametrize("device", ["host", "webgpu", "vulkan"])
 @pytest.mark.parametrize("name", TRAINED)
 def test_tuned_program_gives_the_trainers_outputs(name: str, device: str, tmp_path: Path) -> None:
     """The written file, loaded anew, computes what the trainer's forward pass does, to the bit."""

@@ -44,10 +44,11 @@ def test_training_lowers_the_loss_of_what_it_sees() -> None:
 
 
 @pytest.mark.device
-def test_device_takes_the_steps_of_the_host() -> None:
+@pytest.mark.parametrize("device", ["webgpu", "vulkan"])
+def test_device_takes_the_steps_of_the_host(device: str) -> None:
     """Losses of twenty steps agree between the references and the shaders."""
     expected = losses(Trainer(program_of(mlp()), optimizer=AdamW(lr=1e-2)), 20)
-    actual = losses(Trainer(program_of(mlp(), "webgpu"), optimizer=AdamW(lr=1e-2)), 20)
+    actual = losses(Trainer(program_of(mlp(), device), optimizer=AdamW(lr=1e-2)), 20)
     np.testing.assert_allclose(actual, expected, rtol=1e-4)
 
 
@@ -190,7 +191,7 @@ def _states(trainer: Trainer) -> dict[str, Array]:
 
 
 @pytest.mark.device
-@pytest.mark.parametrize("device", ["host", "webgpu"])
+@pytest.mark.parametrize("device", ["host", "webgpu", "vulkan"])
 def test_step_that_is_not_finite_is_not_applied(device: str) -> None:
     """A NaN in a batch leaves every state as it was, and is told with where it arose."""
     trainer = Trainer(program_of(mlp(), device), optimizer=AdamW(lr=1e-2))

@@ -6,7 +6,7 @@ import contextlib
 import warnings
 from typing import TYPE_CHECKING
 
-from nybble.errors import DeviceError
+from nybble.errors import DeviceError, OutOfDeviceMemoryError
 
 from .base import Device, DeviceInfo, Executable, States, Timing, run_reference
 from .host import HostDevice
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Device", "DeviceInfo", "Executable", "HostDevice", "NullDevice", "States", "Timing",
     "devices",
-    "open_device", "run_reference",
+    "open_device", "run_reference", "second_choice",
 ]  # fmt: skip
 
 
@@ -77,6 +77,20 @@ def _automatic() -> Device:
             stacklevel=4,
         )
         return HostDevice()
+
+
+def second_choice(name: str, refused: Device, error: DeviceError) -> Device | None:
+    """What ``auto`` takes where its first choice refused a program: WebGPU in Vulkan's place.
+
+    None where another device was asked for, there is no other, or memory ran out, of which both
+    have the same.
+    """
+    ours = refused.info.name.startswith("vulkan")
+    if name != "auto" or not ours or isinstance(error, OutOfDeviceMemoryError):
+        return None
+    with contextlib.suppress(DeviceError):
+        return open_device("webgpu")
+    return None
 
 
 _OPENED: dict[str, WebGpuDevice] = {}

@@ -86,18 +86,23 @@ class Executable(Protocol):
 class TimedExecutable(Executable, Protocol):
     """An executable of a GPU, whose dispatches can be repeated and timed by themselves."""
 
-    def time_steps(self, indices: Sequence[int], repeats: int) -> list[list[float]]:
-        """Seconds of steps that run in the given order, ``repeats`` times, each alone on the GPU.
+    def time_steps(self, indices: Sequence[int], repeats: int, rows: int = 1) -> list[float]:
+        """Seconds of steps run in a row as a program runs them, ``repeats`` times over.
+
+        A row is ``repeats`` times the steps in the given order, with the barriers of a program
+        that consists of them and a timestamp at either end: a step waits for the one before only
+        where their buffers make it. An untimed row goes before the first.
 
         They work on what the last run left in the buffers, so run the plan before. What they
         change in place stays changed.
 
         Args:
             indices: positions in the plan's steps, all of them dispatches.
-            repeats: how often the whole sequence is repeated, without going back to the host.
+            repeats: how often a row repeats the steps.
+            rows: how many rows are timed, without going back to the host between them.
 
         Returns:
-            A list for each repeat: the seconds of each step in turn.
+            For each row the seconds of the steps together, divided by ``repeats``.
 
         Raises:
             ContractError: a step is not a dispatch.
@@ -134,6 +139,8 @@ class Device(Protocol):
 
     info: DeviceInfo
     capabilities: Capabilities
+    has_timestamps: bool
+    """Whether steps are timed where they run, and not from outside, with the way there and back."""
 
     def new_states(self) -> States:
         """An empty set of states."""

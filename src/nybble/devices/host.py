@@ -32,6 +32,7 @@ class HostDevice:
             driver="numpy references",
         )
         self.capabilities = Capabilities(kernels=False)
+        self.has_timestamps = True
 
     def new_states(self) -> HostStates:
         """An empty set of states."""

@@ -21,6 +21,7 @@ class NullDevice:
     def __init__(self, capabilities: Capabilities | None = None) -> None:
         self.info = DeviceInfo("null", "none", "null", "none", "computes nothing")
         self.capabilities = capabilities or Capabilities()
+        self.has_timestamps = False
 
     def new_states(self) -> HostStates:
         """An empty set of states."""

@@ -9,7 +9,7 @@ from typing import Literal
 
 from nybble.doctor.facts import AdapterFacts, Facts
 
-__all__ = ["Check", "Status", "judge"]
+__all__ = ["Check", "Status", "driver_remedy", "judge"]
 
 Status = Literal["ok", "note", "missing"]
 
@@ -66,11 +66,12 @@ def _versions(facts: Facts) -> Iterator[Check]:
 
 def _adapters(facts: Facts) -> Iterator[Check]:
     if facts.probe_error:
-        yield Check("WebGPU", "missing", facts.probe_error, _driver_remedy(facts))
+        remedy = driver_remedy(facts.system, facts.distribution)
+        yield Check("WebGPU", "missing", facts.probe_error, remedy)
     for adapter in facts.adapters:
         yield from _vulkan_adapter(adapter) if adapter.through_vulkan else _adapter(adapter)
     for problem in facts.vulkan_problems:
-        yield Check("Vulkan", "note", problem, "Not needed: programs run through WebGPU as well.")
+        yield Check("Vulkan", "note", problem, "" if facts.probe_error else _WITHOUT_VULKAN)
     if facts.nvidia_device and not any("nvidia" in _text(item) for item in facts.adapters):
         detail = "an NVIDIA device is present (/dev/nvidiactl) and Vulkan does not show it"
         yield Check("NVIDIA", "missing", detail, _NVIDIA_REMEDY)
@@ -78,7 +79,7 @@ def _adapters(facts: Facts) -> Iterator[Check]:
 
 def _adapter(adapter: AdapterFacts) -> Iterator[Check]:
     driver = f", {adapter.driver}" if adapter.driver else ""
-    detail = f"{adapter.adapter} ({adapter.kind}, {adapter.backend}{driver})"
+    detail = f"{adapter.adapter} ({adapter.kind}, {adapter.backend}{driver}){_taken(adapter)}"
     mesa = _old_mesa(adapter)
     if mesa is None:
         yield Check(adapter.name, "ok", detail)
@@ -103,10 +104,21 @@ def _vulkan_adapter(adapter: AdapterFacts) -> Iterator[Check]:
     if adapter.trial:
         yield Check(adapter.name, "note", f"{detail}: {adapter.trial}", _UPDATE_DRIVER)
         return
-    yield Check(adapter.name, "ok", f"{detail}; a trial kernel runs and is right")
+    yield Check(adapter.name, "ok", f"{detail}{_taken(adapter)}; a trial kernel runs and is right")
     shapes = [feature for feature in adapter.features if "->" in feature]
     units = ", ".join(shapes) or "none that Vulkan shows; the dot-product kernels serve"
     yield Check("  matrix units", "ok", units)
+    yield Check("  subgroups", "ok", f"{adapter.subgroup_size} threads")
+    if adapter.timestamp_bits:
+        yield Check("  timestamps", "ok", f"{adapter.timestamp_bits} bits")
+    else:
+        yield Check("  timestamps", "note", f"no: {_FEATURES['timestamp-query']}")
+    memory = "shared with the host" if adapter.unified else "its own, reached by copies"
+    yield Check("  memory", "ok", memory)
+
+
+def _taken(adapter: AdapterFacts) -> str:
+    return "; device='auto' takes it" if adapter.automatic else ""
 
 
 def _limits(adapter: AdapterFacts) -> Check:
@@ -142,12 +154,13 @@ def _extras(facts: Facts) -> Iterator[Check]:
             yield Check(f"extra [{extra}]", "ok", versions)
 
 
-def _driver_remedy(facts: Facts) -> str:
-    if facts.system == "Darwin":
+def driver_remedy(system: str, distribution: str) -> str:
+    """Return how to get a driver on a system, by the names that :class:`Facts` has of it."""
+    if system == "Darwin":
         return "Metal is part of macOS: run outside a virtual machine, on macOS 11 or newer."
-    if facts.system == "Windows":
+    if system == "Windows":
         return "Install the GPU maker's driver (Direct3D 12 or Vulkan), and restart."
-    if "debian" in facts.distribution or "ubuntu" in facts.distribution:
+    if "debian" in distribution or "ubuntu" in distribution:
         return (
             "sudo apt-get install libvulkan1 mesa-vulkan-drivers "
             "(AMD, Intel and a software adapter; for NVIDIA, its own driver)."
@@ -184,6 +197,7 @@ _PURPOSE = {
     "torch": "needed to pass torch tensors, not for numpy arrays",
     "export": "needed to make .pte files, not to run them",
 }
+_WITHOUT_VULKAN = "Not needed: programs run through WebGPU as well."
 _UPDATE_DRIVER = "Update the GPU's driver; if it is new, please report this with the line above."
 _MESA_REMEDY = (
     "Mesa 25 is 3 to 7 times faster, and Dawn accepts it; on Debian 12, with bookworm-backports "

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-__all__ = ["NO_ADAPTER_STATUS", "AdapterFacts", "Facts", "gather", "read_probe"]
+__all__ = ["NO_ADAPTER_STATUS", "AdapterFacts", "Facts", "distribution", "gather", "read_probe"]
 
 NO_ADAPTER_STATUS = 3
 """The probe's exit status where it found no adapter."""
@@ -30,6 +30,8 @@ class AdapterFacts:
     """One device of ``nybble.devices()``.
 
     ``packed_dot`` (of WebGPU) and ``trial`` (of Vulkan) are "" when the trial kernel was right.
+    ``automatic`` says whether ``auto`` takes the device. Of Vulkan alone: threads of a subgroup,
+    bits of the queue's timestamps, and whether the host shares the device's memory.
     """
 
     name: str
@@ -41,6 +43,10 @@ class AdapterFacts:
     limits: Mapping[str, int] = field(default_factory=dict)
     packed_dot: str = "the trial kernel was not run"
     trial: str = ""
+    automatic: bool = False
+    subgroup_size: int = 0
+    timestamp_bits: int = 0
+    unified: bool = False
 
     @property
     def through_vulkan(self) -> bool:
@@ -70,7 +76,7 @@ def gather() -> Facts:
     return Facts(
         python=sys.version_info[:3],
         system=platform.system(),
-        distribution=_distribution(),
+        distribution=distribution(),
         packages={name: _version(name) for name in _PACKAGES},
         adapters=adapters,
         probe_error=probe_error,
@@ -138,7 +144,7 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _distribution() -> str:
+def distribution() -> str:
     """Return the ids of a Linux distribution and its relatives, such as "ubuntu debian"."""
     try:
         release = platform.freedesktop_os_release()

@@ -11,12 +11,13 @@ import importlib
 import json
 import struct
 import sys
+import warnings
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from nybble.devices import vulkan
+from nybble.devices import open_device, vulkan
 from nybble.devices.webgpu import PROVIDERS, Adapter, adapters
 from nybble.doctor.facts import NO_ADAPTER_STATUS
 
@@ -42,14 +43,27 @@ def main() -> int:
     if not found:
         _print({"error": _why_none()})
     _probe_vulkan()
+    _probe_automatic()
     return 0 if found else NO_ADAPTER_STATUS
+
+
+def _probe_automatic() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        name = open_device("auto").info.name
+    if name != "host":
+        _print({"name": name, "automatic": True})
 
 
 def _probe_vulkan() -> None:
     for reason in vulkan.why_unusable():
         _print({"vulkan_problem": reason})
     for adapter in vulkan.adapters():
-        record = {**asdict(adapter.info), "limits": dict(adapter.info.limits)}
+        record = {
+            **asdict(adapter.info), "limits": dict(adapter.info.limits),
+            "subgroup_size": adapter.subgroups.usual, "timestamp_bits": adapter.timestamp_bits,
+            "unified": adapter.unified,
+        }  # fmt: skip
         _print({**record, "trial": "the trial kernel ended the process"})
         _print({"name": adapter.info.name, "trial": _try_vulkan(adapter)})
 

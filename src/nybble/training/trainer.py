@@ -34,7 +34,7 @@ from .sharing import refuse_frozen_sharers, refuse_merging_shared, with_stored_c
 from .step import IN_FLIGHT, Setup
 from .tuned import merged_codes, replacements
 
-__all__ = ["Trainer", "method_of"]
+__all__ = ["Trainer"]
 
 
 class Trainer:
@@ -93,7 +93,7 @@ class Trainer:
         self.rng = np.random.default_rng(seed)
         self.program = program
         self.loss = loss
-        self._method = method_of(program, method)
+        self._method = program.method(method)
         self._graph = with_stored_codes_once(self._method.graph)
         self.layers = select_layers(find_layers(self._graph), globs)
         _refuse_states(self._method)
@@ -353,13 +353,6 @@ class Trainer:
             return
         write_whole(path / "adapter_model.safetensors", data)
         write_whole(path / "adapter_config.json", adapter_config(self._adapters).encode())
-
-
-def method_of(program: Program, name: str | None) -> Method:
-    """The method called ``name``; None for ``forward``, or a program's only one."""
-    if name is None and len(program) == 1:
-        return program[program.methods[0]]
-    return program[name or "forward"]
 
 
 def _refuse_states(method: Method) -> None:

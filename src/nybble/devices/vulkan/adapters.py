@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from nybble.devices.base import DeviceInfo
-from nybble.errors import DeviceError, NybbleError
+from nybble.errors import DeviceError, NybbleError, OutOfDeviceMemoryError
 
 from .api import Functions, bindings, check, enumerated, struct, text
 from .features import Features, find_features
+from .subgroups import MATRIX_SUBGROUP, Subgroups, find_subgroups
 
 __all__ = ["Adapter", "MatrixShape", "adapters", "find_adapter", "instance", "why_unusable"]
 
@@ -24,6 +26,8 @@ _COMPONENTS = {
     7: "u8", 8: "u16", 9: "u32", 10: "u64", 1000141000: "bf16",
 }  # fmt: skip
 _SUBGROUP_SCOPE = 3
+_DRIVERS_NAMED = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
+"""Variables that name the files of the drivers to use, instead of those installed."""
 _LIMITS = (
     "maxStorageBufferRange", "maxUniformBufferRange", "maxPerStageDescriptorStorageBuffers",
     "maxDescriptorSetStorageBuffers", "maxComputeSharedMemorySize",
@@ -70,6 +74,7 @@ class Adapter:
     timestamp_bits: int
     timestamp_period: float
     matrix_shapes: tuple[MatrixShape, ...]
+    subgroups: Subgroups
 
     @property
     def software(self) -> bool:
@@ -94,6 +99,26 @@ def instance() -> Instance:
     Raises:
         DeviceError: no package, loader or driver, or one older than Vulkan 1.2.
     """
+    try:
+        return _open_instance()
+    except OutOfDeviceMemoryError as error:
+        # Loaders call it memory where a driver's file is no JSON, too.
+        what = str(error).split(". ", maxsplit=1)[0]
+        raise DeviceError(
+            f"the Vulkan loader gave up ({what}), as it does where the file that describes a "
+            f"driver is damaged; {_remedy('install the driver again')}"
+        ) from None
+
+
+def _remedy(otherwise: str) -> str:
+    """What to do about drivers: look at the variable that names them, if there is one."""
+    for name in _DRIVERS_NAMED:
+        if os.environ.get(name):
+            return f"correct or unset {name}={os.environ[name]}"
+    return otherwise
+
+
+def _open_instance() -> Instance:
     vk = bindings()
     functions = Functions(lambda name: vk.lib.vkGetInstanceProcAddr(vk.ffi.NULL, name))
     version = vk.ffi.new("uint32_t*")
@@ -116,7 +141,7 @@ def instance() -> Instance:
     handle = vk.ffi.new("VkInstance*")
     result = functions.vkCreateInstance(create, vk.ffi.NULL, handle)
     if result == vk.VK_ERROR_INCOMPATIBLE_DRIVER:
-        raise DeviceError("no Vulkan driver is installed; install the one of your GPU")
+        raise DeviceError(f"no Vulkan driver is found; {_remedy('install the one of your GPU')}")
     check(result, "creating the Vulkan instance")
     own = Functions(lambda name: vk.lib.vkGetInstanceProcAddr(handle[0], name))
     return Instance(handle[0], own)
@@ -170,7 +195,11 @@ def why_unusable() -> tuple[str, ...]:
         usable, refused = _found()
     except NybbleError as error:
         return (str(error),)
-    return refused or (() if usable else ("the Vulkan loader finds no device",))
+    return refused or (() if usable else (_no_device(),))
+
+
+def _no_device() -> str:
+    return f"the Vulkan loader finds no device; {_remedy('install the driver of your GPU')}"
 
 
 def find_adapter(name: str) -> Adapter:
@@ -205,7 +234,10 @@ def _describe(name: str, physical: Any, properties: Any, functions: Any) -> Adap
         raise DeviceError(f"its driver lacks the feature {', '.join(features.missing)}")
     family, bits = _compute_family(functions, physical)
     driver, identity = _driver(functions, physical, properties)
-    shapes = _matrix_shapes(functions, physical, features)
+    subgroups = find_subgroups(functions, physical, features)
+    # A tile that is shared out among 32 threads is wrong on a subgroup of another size.
+    usable = subgroups.offers(MATRIX_SUBGROUP)
+    shapes = _matrix_shapes(functions, physical, features) if usable else ()
     info = DeviceInfo(
         name=name,
         adapter=text(properties.deviceName),
@@ -217,7 +249,7 @@ def _describe(name: str, physical: Any, properties: Any, functions: Any) -> Adap
     )
     return Adapter(
         info, physical, functions, features, identity, family, bits,
-        properties.limits.timestampPeriod * 1e-9, shapes,
+        properties.limits.timestampPeriod * 1e-9, shapes, subgroups,
     )  # fmt: skip
 
 

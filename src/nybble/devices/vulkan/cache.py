@@ -18,13 +18,15 @@ _HEADER_VERSION = 1
 
 
 def cache_folder() -> Path:
-    """Where this user's caches lie on this system."""
-    home = Path.home()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "nybble"
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "nybble"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "nybble"
+    """Where this user's caches lie on this system; the null device for a user without a home."""
+    named = {"win32": "LOCALAPPDATA", "darwin": ""}.get(sys.platform, "XDG_CACHE_HOME")
+    inside = {"win32": "AppData/Local", "darwin": "Library/Caches"}.get(sys.platform, ".cache")
+    if os.environ.get(named):
+        return Path(os.environ[named]) / "nybble"
+    try:
+        return Path.home() / inside / "nybble"
+    except RuntimeError:
+        return Path(os.devnull)
 
 
 class PipelineStore:

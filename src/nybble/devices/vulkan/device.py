@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import os
 import threading
 import time
+from collections import deque
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from nybble.devices.base import States
-from nybble.errors import DeviceLostError, NybbleError
+from nybble.errors import DeviceLostError, NybbleError, OutOfDeviceMemoryError
 from nybble.plan import Capabilities, Plan
 
 from .adapters import Adapter, MatrixShape
@@ -56,6 +58,8 @@ class VulkanDevice:
         self.has_timestamps = adapter.timestamp_bits > 0
         self.lost = False
         self._lock = threading.Lock()
+        self._preparing = threading.Lock()
+        self._abandoned: deque[VulkanExecutable | VulkanStates] = deque()
         self._null = vk.ffi.NULL
         self.handle = self._create()
         self.vk = Functions(lambda n: adapter.functions.vkGetDeviceProcAddr(self.handle, n))
@@ -63,7 +67,7 @@ class VulkanDevice:
         self.memory_types = MemoryTypes(
             adapter.functions, adapter.physical, unified=adapter.unified
         )
-        self._memories: dict[Use, Memory] = {}
+        self._memories: dict[Use, Memory] = {use: Memory(self, use) for use in get_args(Use)}
         queue = vk.ffi.new("VkQueue*")
         self.vk.vkGetDeviceQueue(self.handle, self.queue_family, 0, queue)
         self._queue = queue[0]
@@ -84,8 +88,6 @@ class VulkanDevice:
 
     def memory(self, use: Use) -> Memory:
         """The memory of one use."""
-        if use not in self._memories:
-            self._memories[use] = Memory(self, use)
         return self._memories[use]
 
     def new_states(self) -> VulkanStates:
@@ -101,9 +103,24 @@ class VulkanDevice:
         """
         self.check_present()
         own = states if isinstance(states, VulkanStates) else self.new_states()
-        executable = VulkanExecutable(self, plan, own)
-        self.pipelines.save_now_and_then()
+        with self._preparing:
+            self._free_abandoned()
+            try:
+                executable = VulkanExecutable(self, plan, own)
+            except OutOfDeviceMemoryError:
+                gc.collect()
+                if not self._free_abandoned():
+                    raise
+                executable = VulkanExecutable(self, plan, own)
+            self.pipelines.save_now_and_then()
         return executable
+
+    def bury(self, abandoned: VulkanExecutable | VulkanStates) -> None:
+        """Free what nobody closed, when the next plan is prepared.
+
+        The collector may call this at any moment, also while this thread holds a lock.
+        """
+        self._abandoned.append(abandoned)
 
     def submit(self, commands: Any) -> int:
         """Run a command buffer after all before it; the number to :meth:`wait` for.
@@ -184,6 +201,7 @@ class VulkanDevice:
         atexit.unregister(self._save_quietly)
         if not self.lost:
             self.finish_quietly()
+        self._free_abandoned()
         self.transfer.close()
         for memory in self._memories.values():
             memory.close()
@@ -191,6 +209,14 @@ class VulkanDevice:
         self.vk.vkDestroySemaphore(self.handle, self._timeline[0], self._null)
         self.vk.vkDestroyDevice(self.handle, self._null)
         self.lost = True
+
+    def _free_abandoned(self) -> bool:
+        """Close what was buried; whether there was anything."""
+        found = False
+        while self._abandoned:
+            self._abandoned.popleft().close()
+            found = True
+        return found
 
     def _is_done_soon(self, value: int) -> bool:
         until = time.perf_counter() + _SPIN_SECONDS
@@ -281,5 +307,6 @@ def _capabilities(adapter: Adapter) -> Capabilities:
         ),
         max_workgroup_bytes=limits["maxComputeSharedMemorySize"],
         matrix_units=tuple(map(str, adapter.matrix_shapes)),
+        subgroups=adapter.subgroups.shuffles,
         precision="float32" if os.environ.get("NYBBLE_PRECISION") == "float32" else "float16",
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +21,7 @@ from .pipelines import DescriptorSets
 from .segments import Segment, cut_segments
 from .slots import Slot, unpacked
 from .states import VulkanStates
-from .timing import SegmentTimer
+from .timing import RowTimer, SegmentTimer
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
@@ -41,13 +40,15 @@ class VulkanExecutable:
         self._slots: list[Slot] = []
         self._own: list[Allocation] = []
         self._last = 0
-        self._closed = False
+        self._closed = True
+        self._states: VulkanStates | None = states
         self.buffers: tuple[Allocation, ...] = ()
         self.bound: dict[int, BoundDispatch] = {}
         dispatches = [step for step in plan.steps if isinstance(step, Dispatch)]
         self._check_grids(dispatches)
         self.pool = CommandPool(device)
         self._sets: DescriptorSets | None = None
+        self._closed = False
         try:
             self._allocate(states)
             storages = [len(step.reads) + len(step.writes) for step in dispatches]
@@ -104,18 +105,23 @@ class VulkanExecutable:
             begin += seconds
         return timings
 
-    def time_steps(self, indices: Sequence[int], repeats: int) -> list[list[float]]:
-        """Seconds of dispatches by themselves; see TimedExecutable."""
+    def time_steps(self, indices: Sequence[int], repeats: int, rows: int = 1) -> list[float]:
+        """Seconds of dispatches in a row; see TimedExecutable."""
         self._check_open()
-        dispatches = [self.bound[i] for i in check_dispatches(self.plan, indices)]
-        timer = SegmentTimer(self.device, [dispatches * repeats])
+        timer = RowTimer(self.device, self.row(indices, repeats), rows)
         try:
-            # A GPU left alone clocks down while commands are recorded: the first run wakes it.
-            timer.run(self._hosted)
-            seconds = iter(timer.run(self._hosted))
+            return [seconds / repeats for seconds in timer.run()]
         finally:
             timer.close()
-        return [list(islice(seconds, len(dispatches))) for _ in range(repeats)]
+
+    def row(self, indices: Sequence[int], repeats: int) -> list[BoundDispatch]:
+        """Dispatches ``repeats`` times over, with the barriers of a plan of them."""
+        order = [*check_dispatches(self.plan, indices)] * repeats
+        steps = (self.plan.steps[index] for index in order)
+        waits = barriers_before([step for step in steps if isinstance(step, Dispatch)])
+        return [
+            replace(self.bound[index], waits=wait) for index, wait in zip(order, waits, strict=True)
+        ]
 
     def take(self, slot: Slot) -> list[Array]:
         """Wait for a run's outputs, and give its slot back."""
@@ -161,6 +167,11 @@ class VulkanExecutable:
         for allocation in self._own:
             self.device.memory("device").free(allocation)
         self._own.clear()
+        self._states = None
+
+    def __del__(self) -> None:
+        if not self._closed:
+            self.device.bury(self)
 
     def _check_open(self) -> None:
         self.device.check_present()

@@ -30,6 +30,7 @@ ALIGNMENT = 256
 """Of every range: Vulkan's largest minimum offset alignment of a binding."""
 BLOCK_SIZE: Mapping[Use, int] = {"device": 64 << 20, "upload": 8 << 20, "download": 8 << 20}
 """Bytes that are taken from the driver at once, unless more is needed."""
+_OUT_OF_HOST_MEMORY = -1
 _STORAGE = 0x20 | 0x10 | 0x2 | 0x1  # storage, uniform, transfer destination and source
 
 
@@ -168,6 +169,9 @@ class Memory:
         device, ffi = self._device, bindings().ffi
         address = ffi.new("void**")
         check(device.vk.vkMapMemory(device.handle, memory, 0, size, 0, address), what)
+        # Mesa's software driver calls it a success, and hands on what mmap gave it.
+        if int(ffi.cast("intptr_t", address[0])) in (0, -1):
+            check(_OUT_OF_HOST_MEMORY, what)
         return np.frombuffer(ffi.buffer(address[0], size), np.uint8)
 
     def _destroy(self, block: Block) -> None:

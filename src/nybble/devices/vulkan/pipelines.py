@@ -10,6 +10,7 @@ from nybble.errors import DeviceError, DeviceLostError, NybbleError, OutOfDevice
 
 from .api import array_of, bindings, check, struct
 from .cache import PipelineStore
+from .subgroups import MATRIX_SUBGROUP, stage_options
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
@@ -140,9 +141,11 @@ class Pipelines:
             f"compiling {label}",
         )
         entry = ffi.new("char[]", b"main")
+        size = MATRIX_SUBGROUP if shaders.uses_matrix_units(shader) else None
         stage = struct(
-            "VkPipelineShaderStageCreateInfo", stage=_COMPUTE_BIT, module=module[0], pName=entry
-        )
+            "VkPipelineShaderStageCreateInfo", stage=_COMPUTE_BIT, module=module[0], pName=entry,
+            **stage_options(device.adapter.subgroups, size),
+        )  # fmt: skip
         whole = struct(
             "VkComputePipelineCreateInfo", stage=stage[0],
             layout=self.layout(storages).pipeline[0],

@@ -65,3 +65,7 @@ class VulkanStates:
         for allocation in self._allocations.values():
             self._device.memory("device").free(allocation)
         self._allocations.clear()
+
+    def __del__(self) -> None:
+        if self._allocations:
+            self._device.bury(self)

@@ -1,4 +1,4 @@
-"""Times single dispatches: GPU timestamps where the queue has them, else time to idle."""
+"""Times dispatches: GPU timestamps where the queue has them, else time to idle."""
 
 from __future__ import annotations
 
@@ -8,15 +8,99 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .api import bindings, check, struct
-from .commands import BoundDispatch, CommandPool
+from .commands import BoundDispatch, CommandPool, Recorder
 
 if TYPE_CHECKING:
     from .device import VulkanDevice
 
-__all__ = ["SegmentTimer"]
+__all__ = ["RowTimer", "SegmentTimer"]
 
 _TIMESTAMP = 2
 _RESULTS_OF_64_BITS_WAITED_FOR = 1 | 2
+
+
+class _Intervals:
+    """A pool of timestamps, two an interval."""
+
+    def __init__(self, device: VulkanDevice, count: int) -> None:
+        self._device = device
+        self.count = count
+        create = struct("VkQueryPoolCreateInfo", queryType=_TIMESTAMP, queryCount=2 * count)
+        pool = bindings().ffi.new("VkQueryPool*")
+        check(
+            device.vk.vkCreateQueryPool(device.handle, create, bindings().ffi.NULL, pool),
+            f"{device.info.name}: creating {2 * count} timestamps",
+        )
+        self.pool = pool[0]
+
+    def reset(self, recorder: Recorder) -> None:
+        """Make all of them writable."""
+        recorder.reset_queries(self.pool, 2 * self.count)
+
+    def record(self, recorder: Recorder, index: int, items: Sequence[BoundDispatch]) -> None:
+        """Dispatches, and when they began and were done."""
+        # What is before must be done, and its barrier not be timed.
+        recorder.barrier()
+        recorder.timestamp(self.pool, 2 * index)
+        recorder.dispatch(items)
+        recorder.timestamp(self.pool, 2 * index + 1)
+
+    def read(self, count: int) -> list[float]:
+        """Seconds of the first ``count`` intervals, which must have been submitted."""
+        if not count:
+            return []
+        device, ticks = self._device, bindings().ffi.new("uint64_t[]", 2 * count)
+        check(
+            device.vk.vkGetQueryPoolResults(
+                device.handle, self.pool, 0, 2 * count, 16 * count, ticks, 8,
+                _RESULTS_OF_64_BITS_WAITED_FOR,
+            ),
+            f"{device.info.name}: reading timestamps",
+        )  # fmt: skip
+        period, mask = device.adapter.timestamp_period, (1 << device.adapter.timestamp_bits) - 1
+        return [((ticks[2 * i + 1] - ticks[2 * i]) & mask) * period for i in range(count)]
+
+    def close(self) -> None:
+        """Free the pool; nothing that writes it may be in use."""
+        self._device.vk.vkDestroyQueryPool(self._device.handle, self.pool, bindings().ffi.NULL)
+
+
+class RowTimer:
+    """Times dispatches in a row, with the barriers that they ask for, several times over."""
+
+    def __init__(self, device: VulkanDevice, items: Sequence[BoundDispatch], rows: int) -> None:
+        self._device = device
+        self._items = items
+        self._rows = rows
+        self._pool = CommandPool(device)
+        self._intervals = _Intervals(device, rows) if device.has_timestamps and rows else None
+
+    def run(self) -> list[float]:
+        """Seconds of each row; an untimed one goes before, which wakes the clocks."""
+        recorder = self._pool.record()
+        if self._intervals is None:
+            recorder.dispatch(self._items)
+            commands = recorder.end()
+            self._wall(commands)
+            return [self._wall(commands) for _ in range(self._rows)]
+        self._intervals.reset(recorder)
+        recorder.dispatch(self._items)
+        for index in range(self._rows):
+            self._intervals.record(recorder, index, self._items)
+        self._wall(recorder.end())
+        return self._intervals.read(self._rows)
+
+    def close(self) -> None:
+        """Free what is held."""
+        self._device.finish_quietly()
+        self._pool.close()
+        if self._intervals is not None:
+            self._intervals.close()
+
+    def _wall(self, commands: Any) -> float:
+        start = time.perf_counter()
+        self._device.wait(self._device.submit(commands))
+        return time.perf_counter() - start
 
 
 class SegmentTimer:
@@ -26,10 +110,8 @@ class SegmentTimer:
         self._device = device
         self._segments = segments
         self._pool = CommandPool(device)
-        self._queries: Any = None
-        self._count = 2 * max(map(len, segments))
-        if device.has_timestamps and self._count:
-            self._queries = self._new_queries()
+        count = max(map(len, segments))
+        self._intervals = _Intervals(device, count) if device.has_timestamps and count else None
         self._recorded = [self._record(segment) for segment in segments]
 
     def run(self, after: Callable[[int], None]) -> list[float]:
@@ -47,31 +129,16 @@ class SegmentTimer:
         """Free what is held."""
         self._device.finish_quietly()
         self._pool.close()
-        if self._queries is not None:
-            null = bindings().ffi.NULL
-            self._device.vk.vkDestroyQueryPool(self._device.handle, self._queries, null)
-
-    def _new_queries(self) -> Any:
-        ffi, device = bindings().ffi, self._device
-        create = struct("VkQueryPoolCreateInfo", queryType=_TIMESTAMP, queryCount=self._count)
-        pool = ffi.new("VkQueryPool*")
-        check(
-            device.vk.vkCreateQueryPool(device.handle, create, ffi.NULL, pool),
-            f"{device.info.name}: creating {self._count} timestamps",
-        )
-        return pool[0]
+        if self._intervals is not None:
+            self._intervals.close()
 
     def _record(self, dispatches: Sequence[BoundDispatch]) -> list[Any]:
-        if self._queries is None:
+        if self._intervals is None:
             return [self._alone(dispatch) for dispatch in dispatches]
         recorder = self._pool.record()
-        recorder.reset_queries(self._queries, self._count)
+        self._intervals.reset(recorder)
         for index, dispatch in enumerate(dispatches):
-            # The dispatch's own barrier would be timed with it, and this one does its work.
-            recorder.barrier()
-            recorder.timestamp(self._queries, 2 * index)
-            recorder.dispatch([replace(dispatch, waits=False)])
-            recorder.timestamp(self._queries, 2 * index + 1)
+            self._intervals.record(recorder, index, [replace(dispatch, waits=False)])
         return [recorder.end()]
 
     def _alone(self, dispatch: BoundDispatch) -> Any:
@@ -80,28 +147,13 @@ class SegmentTimer:
         return recorder.end()
 
     def _seconds(self, index: int, commands: Sequence[Any]) -> list[float]:
-        if self._queries is None:
+        if self._intervals is None:
             return [self._wall(item) for item in commands]
         for item in commands:
             self._device.wait(self._device.submit(item))
-        return self._read(len(self._segments[index]))
+        return self._intervals.read(len(self._segments[index]))
 
     def _wall(self, commands: Any) -> float:
         start = time.perf_counter()
         self._device.wait(self._device.submit(commands))
         return time.perf_counter() - start
-
-    def _read(self, dispatches: int) -> list[float]:
-        if not dispatches:
-            return []
-        ffi, device = bindings().ffi, self._device
-        ticks = ffi.new("uint64_t[]", 2 * dispatches)
-        check(
-            device.vk.vkGetQueryPoolResults(
-                device.handle, self._queries, 0, 2 * dispatches, 16 * dispatches, ticks, 8,
-                _RESULTS_OF_64_BITS_WAITED_FOR,
-            ),
-            f"{device.info.name}: reading timestamps",
-        )  # fmt: skip
-        period, mask = device.adapter.timestamp_period, (1 << device.adapter.timestamp_bits) - 1
-        return [((ticks[2 * i + 1] - ticks[2 * i]) & mask) * period for i in range(dispatches)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 from nybble.devices.base import States
@@ -15,7 +16,8 @@ from .states import WebGpuStates
 
 __all__ = ["WebGpuDevice"]
 
-_WANTED_FEATURES = ("timestamp-query",)
+_WANTED_FEATURES = ("timestamp-query", "subgroup", "subgroups")
+"""Those of subgroups are one: wgpu-native and Dawn name it differently."""
 _WANTED_LIMITS = (
     "max-buffer-size",
     "max-storage-buffer-binding-size",
@@ -24,6 +26,12 @@ _WANTED_LIMITS = (
 _PACKED_DOT_PROBE = """
 @group(0) @binding(0) var<storage, read_write> a: array<u32>;
 @compute @workgroup_size(1) fn main() { a[0] = u32(dot4I8Packed(a[0], a[1])); }
+"""
+_SUBGROUP_PROBE = """
+@group(0) @binding(0) var<storage, read_write> a: array<u32>;
+@compute @workgroup_size(32) fn main(@builtin(subgroup_size) size: u32) {
+  a[0] = subgroupShuffle(subgroupShuffleXor(size, 1u), 0u);
+}
 """
 ADDRESSABLE = 2**32 - 1
 """Bytes of one binding that 32-bit word indices reach comfortably, whatever the adapter offers."""
@@ -54,6 +62,7 @@ class WebGpuDevice:
             max_groups=int(granted["max-compute-workgroups-per-dimension"]),
             max_threads=int(granted["max-compute-invocations-per-workgroup"]),
             max_workgroup_bytes=int(granted["max-compute-workgroup-storage-size"]),
+            subgroups=self._compiles(_SUBGROUP_PROBE),
         )
         self._layouts: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._pipelines: dict[str, Any] = {}
@@ -69,7 +78,7 @@ class WebGpuDevice:
             OutOfDeviceMemoryError: the buffers do not fit.
             DeviceError: the driver refused a shader or a buffer.
         """
-        with device_errors(self.info.name):
+        with self.errors():
             own = states if isinstance(states, WebGpuStates) else self.new_states()
             return WebGpuExecutable(self, plan, own)
 
@@ -96,7 +105,7 @@ class WebGpuDevice:
         """The compute pipeline of a shader, compiled once a device."""
         if shader not in self._pipelines:
             try:
-                module = self.handle.create_shader_module(code=shader, label=label)
+                module = self.handle.create_shader_module(code=self._enabled(shader), label=label)
                 self._pipelines[shader] = self.handle.create_compute_pipeline(
                     layout=self.layout(reads, writes)[1],
                     compute={"module": module, "entry_point": "main"},
@@ -121,6 +130,10 @@ class WebGpuDevice:
             )
         return self.handle.create_buffer(size=size, usage=usage)
 
+    def errors(self) -> AbstractContextManager[None]:
+        """Within it, what wgpu raises is raised as nybble's errors."""
+        return device_errors(self.info.name, self.answers)
+
     def answers(self) -> bool:
         """Whether the device still works; one that was lost never does again."""
         try:
@@ -129,9 +142,18 @@ class WebGpuDevice:
             return False
         return True
 
+    def _enabled(self, shader: str) -> str:
+        """The shader after the line that WGSL wants before the use of subgroups.
+
+        wgpu-native takes no such line yet and knows subgroups without it.
+        """
+        if "subgroup" in shader and self.module.__name__ != "wgpu":
+            return f"enable subgroups;\n{shader}"
+        return shader
+
     def _compiles(self, code: str) -> bool:
         try:
-            self.handle.create_shader_module(code=code)
+            self.handle.create_shader_module(code=self._enabled(code))
         except self.module.GPUError:
             return False
         return True

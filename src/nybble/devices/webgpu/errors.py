@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from nybble.errors import DeviceError, DeviceLostError, NybbleError, OutOfDeviceMemoryError
@@ -12,8 +12,11 @@ __all__ = ["device_errors"]
 
 
 @contextmanager
-def device_errors(name: str) -> Iterator[None]:
-    """Raise wgpu's errors as :class:`DeviceError` and its kinds, naming the device."""
+def device_errors(name: str, answers: Callable[[], bool] = lambda: True) -> Iterator[None]:
+    """Raise wgpu's errors as :class:`DeviceError` and its kinds, naming the device.
+
+    ``answers`` tells whether the device still works: not every error of a lost one says so.
+    """
     try:
         yield
     except NybbleError:
@@ -32,7 +35,7 @@ def device_errors(name: str) -> Iterator[None]:
                 f"{name} is out of memory: {text}. Use a smaller batch, close other programs, "
                 "or use device='host'"
             ) from error
-        if "lost" in lowered:
+        if "lost" in lowered or not answers():
             raise DeviceLostError(
                 f"{name} was lost: {text}. Load the program again to go on"
             ) from error

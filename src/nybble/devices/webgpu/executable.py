@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from nybble.devices.base import Timing, check_dispatches, run_reference
 from nybble.plan import Dispatch, HostCall, Place, Plan, Region
 
 from .encode import ApiEncoder, PreparedDispatch, encoder_for
-from .errors import device_errors
 from .states import WebGpuStates
 from .timing import DispatchTimer
 
@@ -57,6 +55,7 @@ class WebGpuExecutable:
         self._all_staging: list[Any] = []
         self._encoders: list[Any] = [ApiEncoder(s) for s in self._dispatch_lists()]
         self._ready: tuple[Any, Any] | None = None
+        self._settled = True
         self._replays = 0
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
@@ -65,13 +64,13 @@ class WebGpuExecutable:
 
     def submit(self, inputs: Sequence[Array]) -> Pending:
         """Start a run without waiting for it."""
-        with device_errors(self.device.info.name):
+        with self.device.errors():
             self._write_inputs(inputs)
             return Pending(self, self._submit_all())
 
     def trace(self, inputs: Sequence[Array]) -> list[tuple[Array, ...]]:
         """Results of every call, in order."""
-        with device_errors(self.device.info.name):
+        with self.device.errors():
             self._write_inputs(inputs)
             self._free_staging.append(self._submit_all())
             return [tuple(self._read(place) for place in places) for places in self.plan.places]
@@ -81,13 +80,14 @@ class WebGpuExecutable:
         if not self.plan.same_structure(plan):
             return False
         self.plan = plan
-        with device_errors(self.device.info.name):
+        with self.device.errors():
             self.device.handle.queue.write_buffer(self._buffers[0], 0, plan.params)
         for index, step in enumerate(plan.steps):
             if isinstance(step, Dispatch):
                 self.prepared[index] = replace(self.prepared[index], grid=step.grid)
         self._segments = self._cut_segments()
         self._encoders = [encoder_for(self.device.module, s) for s in self._dispatch_lists()]
+        self._settled = False
         if self._ready is not None:
             self._free_staging.append(self._ready[1])
             self._ready = None
@@ -104,7 +104,7 @@ class WebGpuExecutable:
 
         Inputs are uploaded once: later runs see what the first left, which costs the same.
         """
-        with device_errors(self.device.info.name):
+        with self.device.errors():
             self._write_inputs(inputs)
             runs = [self._profile_once(self._timer) for _ in range(repeats)]
         begin = 0.0
@@ -115,12 +115,11 @@ class WebGpuExecutable:
             begin += seconds
         return timings
 
-    def time_steps(self, indices: Sequence[int], repeats: int) -> list[list[float]]:
-        """Seconds of dispatches by themselves; see TimedExecutable."""
+    def time_steps(self, indices: Sequence[int], repeats: int, rows: int = 1) -> list[float]:
+        """Seconds of dispatches in a row; see TimedExecutable."""
         dispatches = [self.prepared[i] for i in check_dispatches(self.plan, indices)]
-        with device_errors(self.device.info.name):
-            seconds = iter(self._timer.seconds(dispatches * repeats))
-        return [list(islice(seconds, len(dispatches))) for _ in range(repeats)]
+        with self.device.errors():
+            return self._timer.in_a_row(dispatches, repeats, rows)
 
     @cached_property
     def _timer(self) -> DispatchTimer:
@@ -174,8 +173,10 @@ class WebGpuExecutable:
             (command, staging), self._ready = self._ready or self._encode_whole(), None
             self.device.handle.queue.submit([command])
             self._after_first_run()
-            # The next call's commands are recorded while the GPU works on this one's.
-            self._ready = self._encode_whole()
+            # The next call's commands are recorded while the GPU works on this one's, but not where
+            # the plan changes between calls: wgpu-native keeps commands that were dropped.
+            self._ready = self._encode_whole() if self._settled else None
+            self._settled = True
             return staging
         encoders = iter(self._encoders)
         for segment in self._segments:
@@ -290,7 +291,7 @@ class Pending:
     def result(self) -> list[Array]:
         """The outputs, waiting for the device if need be."""
         if self._outputs is None:
-            with device_errors(self._executable.device.info.name):
+            with self._executable.device.errors():
                 self._outputs = self._executable.read_staging(self._staging)
             self._staging = None
         return self._outputs

@@ -10,8 +10,6 @@ from nybble.contract import Array, Layout
 from nybble.devices.base import check_state
 from nybble.plan import Place, StatePlace
 
-from .errors import device_errors
-
 if TYPE_CHECKING:
     from .device import WebGpuDevice
 
@@ -47,7 +45,7 @@ class WebGpuStates:
         place = self._places[name]
         if not place.nbytes:
             return np.zeros(place.value.shape, place.value.dtype.numpy)
-        with device_errors(self._device.info.name):
+        with self._device.errors():
             data = self._device.handle.queue.read_buffer(self._buffers[name], 0, place.nbytes)
         assert place.layout.unpack is not None
         words = np.frombuffer(data, np.uint32)
@@ -58,7 +56,7 @@ class WebGpuStates:
         place = self._places[name]
         words = place.layout.pack(check_state(name, place, content), {})
         if words.size:
-            with device_errors(self._device.info.name):
+            with self._device.errors():
                 self._device.handle.queue.write_buffer(self._buffers[name], 0, words)
 
     def close(self) -> None:

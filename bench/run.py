@@ -2,7 +2,7 @@
 
 Prints every figure with its floor and its target, and writes ``bench/results/NAME.json``, from
 which ``python -m bench.report`` makes ``bench/RESULTS.md``. Every task has a process of its own:
-on an H200, 4-bit products of few rows took half as long again in one that had measured others before.
+on an H200, 4-bit products of few rows took half as long again after other tasks in the same one.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def test_a_large_product_becomes_three_calls_that_share_the_prepared_input() -> 
     [
         replace(UNITS, matrix_units=()),
         replace(UNITS, precision="float32"),
-        replace(UNITS, max_workgroup_bytes=32768),
+        replace(UNITS, max_workgroup_bytes=28672),
     ],
 )
 def test_without_what_it_needs_the_call_stays_one(device: Capabilities) -> None:

@@ -22,7 +22,9 @@ BLOCK = 32
 _TILE_N = 128
 _SCALE_ROW = "scales[len(scales) - 1]"
 _BLOCKS = rule("k % 32 == 0", "inputs come in blocks of 32")
-_UNITS = "'i8xi8->i32 16x16x32' in matrix_units and max_workgroup_bytes >= 49152"
+_UNITS = "'i8xi8->i32 16x16x32' in matrix_units"
+_MEMORY = {128: 47104, 64: 29696}
+"""Bytes of workgroup memory of a tile, by its rows."""
 
 
 def _limbs(integers: Array) -> Array:
@@ -139,7 +141,8 @@ def _product_kernel(tile_m: int, *, high_first: bool) -> Kernel:
         },
         layouts={"weight": W_4X8_HIGH_FIRST if high_first else W_4X8},
         vectors={"x": 4, "weight": 2, "out": 4},
-        when=f"{_UNITS} and n % 4 == 0 and {rows} and high_first == {high_first}",
+        when=f"{_UNITS} and max_workgroup_bytes >= {_MEMORY[tile_m]} and n % 4 == 0 and {rows} "
+        f"and high_first == {high_first}",
     )
 
 

@@ -44,10 +44,10 @@ $$ for q in loads_x
   let origin{$ q $} = origin_of(min(first_row + line_x{$ q $}, params.rows - 1u));
   var next_x{$ q $} = codes_from(origin{$ q $}, lane % STEP * {$ stride $}u);
 $$ endfor
-  var from = params.weights_start + across * params.steps * {$ TILE_N * STEP $}u + lane;
+  var next_from = params.weights_start + across * params.steps * {$ TILE_N * STEP $}u + lane;
 $$ for q in loads_w
   let to_w{$ q $} = (TILE_M + line_of(lane + {$ q * threads $}u)) * {$ pitch $}u + lane % STEP;
-  var next_w{$ q $} = weight[from + {$ q * threads $}u];
+  var next_w{$ q $} = weight[next_from + {$ q * threads $}u];
 $$ endfor
 $$ for i in blocks_m
 $$ for j in blocks_n
@@ -65,12 +65,12 @@ $$ endfor
     // What the last step fetches, if it does, may lie past a buffer's end and is not used.
     {$ "if (step + 1u < params.steps) " if branch $}{
       let vector = (lane % STEP + (step + 1u) * STEP) * {$ stride $}u;
-      from += {$ TILE_N * STEP $}u;
+      next_from += {$ TILE_N * STEP $}u;
 $$ for q in loads_x
       next_x{$ q $} = codes_from(origin{$ q $}, vector);
 $$ endfor
 $$ for q in loads_w
-      next_w{$ q $} = weight[from + {$ q * threads $}u];
+      next_w{$ q $} = weight[next_from + {$ q * threads $}u];
 $$ endfor
     }
 $$ for k in range(STEP // 2)

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from nybble.contract import AnyKernel, Array
+from nybble.contract.layouts import Words
 from nybble.devices import Device, Executable, States
 from nybble.graph import Call, Graph, Value
-from nybble.plan import HostCall, Plan, make_plan
+from nybble.plan import HostCall, Place, Plan, make_plan
 from nybble.plan.place import COPY
 
 __all__ = ["Trace", "array_of", "prepared", "run_graph", "trace_graph"]
@@ -44,7 +45,7 @@ def trace_graph(device: Device, graph: Graph, inputs: Sequence[Array]) -> Trace:
         traced = executable.trace(inputs)
     values: dict[Value, Array] = dict(zip((p.value for p in plan.inputs), inputs, strict=True))
     values.update((state.place.value, state.initial) for state in plan.states)
-    results = _without_overwritten(plan.calls, traced, values)
+    results = _without_overwritten(plan, traced, values)
     return Trace(plan, results, values)
 
 
@@ -78,18 +79,31 @@ def array_of(value: Value, values: Mapping[Value, Array]) -> Array:
 
 
 def _without_overwritten(
-    calls: Sequence[Call], traced: Sequence[tuple[Array, ...]], values: dict[Value, Array]
+    plan: Plan, traced: Sequence[tuple[Array, ...]], values: dict[Value, Array]
 ) -> tuple[tuple[Array, ...], ...]:
     """The results of every call, added to ``values``.
 
     The planner copies what a call writes over; after the run such a copy holds the call's result,
-    so what it held before is taken from its source.
+    so what it held before is taken from its source. Views of a state's first content hold what the
+    run left in the state; their words are those of the first content.
     """
     true = []
-    for call, found in zip(calls, traced, strict=True):
+    first = {s.place.value: s.place.layout.pack(s.initial, {}) for s in plan.states}
+    stepped = {step.call for step in plan.steps}
+    for index, (call, found) in enumerate(zip(plan.calls, traced, strict=True)):
         results = found
+        viewed = next((first[value] for value in call.inputs.values() if value in first), None)
         if call.operator.name == COPY:
             results = (array_of(call.inputs["x"], values),)
+        elif viewed is not None and index not in stepped:
+            first.update(dict.fromkeys(call.outputs, viewed))
+            results = tuple(_held(place, viewed) for place in plan.places[index])
         values.update(zip(call.outputs, results, strict=True))
         true.append(results)
     return tuple(true)
+
+
+def _held(place: Place, words: Words) -> Array:
+    """The value that ``words`` are in its layout."""
+    assert place.layout.unpack is not None
+    return place.layout.unpack(words[: place.nbytes // 4], place.value.dtype, place.value.shape)

@@ -238,6 +238,21 @@ def test_memory_that_is_mapped_nowhere_is_full_memory(
     executable.close()
 
 
+def test_software_adapters_give_no_more_than_their_heap(
+    device: VulkanDevice, sketch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is beyond all memory is refused before it is touched: the system would end us."""
+    monkeypatch.setattr(device, "capabilities", replace(device.capabilities, software=True))
+    plan = negation(device, sketch)
+    device.prepare(plan).close()
+    heap = device.held + (120 << 20)
+    monkeypatch.setattr(device.memory_types, "heap", lambda kind: heap)
+    huge = replace(plan, buffers=(*plan.buffers, 100 << 20, 64 << 20))
+    with pytest.raises(nybble.OutOfDeviceMemoryError, match="memory: out of host memory. Use a "):
+        device.prepare(huge)
+    device.prepare(replace(plan, buffers=(*plan.buffers, 1 << 20))).close()
+
+
 def test_small_plan_fits_where_a_block_does_not(
     device: VulkanDevice, sketch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -128,6 +128,12 @@ def _twice() -> Graph:
     return b.finish([b.call("test.twice.default", x=once), b.call("test.twice.default", x=once)])
 
 
+def _twice_a_negation() -> Graph:
+    b = GraphBuilder("negation")
+    minus = b.call("aten.neg.default", x=b.input("x", "float32", (5, 3)))
+    return b.finish([b.call("test.twice.default", x=minus)])
+
+
 @pytest.mark.usefixtures("declared")
 def test_a_composite_must_make_the_result_last() -> None:
     """An expansion whose result is not its last call's, or has another shape, is refused."""
@@ -137,10 +143,11 @@ def test_a_composite_must_make_the_result_last() -> None:
         emit("aten.mul.Scalar", x=x, other=3.0)
         return result
 
-    _declare(early)
-    with pytest.raises(ValueError, match="its last call must make the result"):
-        make_plan(_twice(), Capabilities())
-    REGISTRY.pop("test.twice.default")
+    for expand in (early, lambda emit, x: x):
+        _declare(expand)
+        with pytest.raises(ValueError, match="its last call must make the result"):
+            make_plan(_twice_a_negation(), Capabilities())
+        REGISTRY.pop("test.twice.default")
     _declare(lambda emit, x: emit("aten.view_copy.default", x=x, size=(15,)))
     with pytest.raises(ValueError, match="where .* is to be made"):
         make_plan(_twice(), Capabilities())
@@ -186,3 +193,37 @@ def test_parts_are_checked_like_any_call() -> None:
             splits=1,
             high_first=False,
         )
+
+
+@pytest.mark.usefixtures("declared")
+def test_a_result_that_another_call_prepared_is_made_anew() -> None:
+    """Where all parts of a call are parts of an earlier one, its result is still its own."""
+
+    def two(emit: Emit, x: Any) -> Any:
+        return emit("aten.neg.default", x=emit("aten.abs.default", x=x))
+
+    def one(emit: Emit, x: Any) -> Any:
+        return emit("aten.abs.default", x=x)
+
+    _declare(two)
+    b = GraphBuilder("shared")
+    x = b.input("x", "float32", (5, 3))
+    first = b.call("test.twice.default", x=x)
+    REGISTRY.pop("test.twice.default")
+    _declare(one)
+    graph = b.finish([first, b.call("test.twice.default", x=x)])
+    calls = [choice.call for choice in choose_kernels(graph, Capabilities()).choices]
+
+    assert ["aten.abs.default", "aten.neg.default", "aten.abs.default"] == [
+        call.operator.name for call in calls
+    ]
+    assert [call.outputs for call in graph.calls] == [call.outputs for call in calls[1:]]
+    assert [graph.calls[0]] * 2 + [graph.calls[1]] == [call.source for call in calls]
+
+
+@pytest.mark.usefixtures("declared")
+def test_a_part_may_have_no_composite_itself() -> None:
+    """Parts are expanded once; one that would stay unexpanded is refused."""
+    _declare(lambda emit, x: emit("test.twice.default", x=emit("aten.abs.default", x=x)))
+    with pytest.raises(ValueError, match="its part test.twice.default has a composite itself"):
+        make_plan(_twice(), Capabilities())

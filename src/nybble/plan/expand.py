@@ -51,10 +51,16 @@ class _Expander:
             outputs = self._emit(call, operator, arguments).outputs
             return outputs[0] if len(outputs) == 1 else outputs
 
+        before = len(self.calls)
         result = composite.expand(emit, **call.arguments)
-        last = self.calls[-1]
-        if last.outputs != (result if isinstance(result, tuple) else (result,)):
+        results = result if isinstance(result, tuple) else (result,)
+        if len(self.calls) == before:
+            # Another call has all of its parts: the last is made again, for results of its own.
+            again = (made for made in self.made.values() if made.outputs == results)
+            self.calls += [replace(made, source=call) for made in again]
+        if len(self.calls) == before or self.calls[-1].outputs != results:
             raise ValueError(f"{composite.name}: its last call must make the result")
+        last = self.calls[-1]
         have = [(v.dtype, v.shape) for v in last.outputs]
         wanted = [(v.dtype, v.shape) for v in call.outputs]
         if have != wanted:
@@ -64,6 +70,10 @@ class _Expander:
         self.calls[-1] = replace(last, outputs=call.outputs)
 
     def _emit(self, call: Call, operator: str, arguments: Mapping[str, Any]) -> Call:
+        if any(isinstance(kernel, Composite) for kernel in REGISTRY[operator].kernels):
+            raise ValueError(
+                f"{call.operator.name}: its part {operator} has a composite itself; emit its parts"
+            )
         key = (operator, *((name, _identity(value)) for name, value in arguments.items()))
         if key not in self.made:
             stem = call.outputs[0].name

@@ -91,6 +91,7 @@ def _linears() -> list[Case]:
         _linear((), 1092, 992, 32, produced=True),
         *_special_linears(),
         *_uneven_linears(),
+        *_tiny_linears(),
     ]
 
 
@@ -112,6 +113,21 @@ def _uneven_linears() -> list[Case]:
         arguments = {**case.arguments, "x": x, "weight": codes}
         cases.append(Case(case.operator, arguments, ("weight",), label))
     return cases
+
+
+def _tiny_linears() -> list[Case]:
+    """Inputs or scales so small that a product of powers of two alone would be subnormal."""
+    case = _linear((1,), 1024, 1024, 32)
+    small = np.float32(1e-32)
+    return [
+        Case(
+            case.operator,
+            {**case.arguments, name: case.arguments[name] * small},
+            ("weight",),
+            f"tiny-{name}",
+        )
+        for name in ("x", "scales")
+    ]
 
 
 def _special_linears() -> list[Case]:

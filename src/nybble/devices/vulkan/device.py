@@ -90,6 +90,11 @@ class VulkanDevice:
         """The memory of one use."""
         return self._memories[use]
 
+    @property
+    def held(self) -> int:
+        """Bytes taken from the driver, for every use."""
+        return sum(memory.held for memory in self._memories.values())
+
     def new_states(self) -> VulkanStates:
         """An empty set of states."""
         return VulkanStates(self)

@@ -153,6 +153,10 @@ class Memory:
         needs = ffi.new("VkMemoryRequirements*")
         device.vk.vkGetBufferMemoryRequirements(device.handle, buffer[0], needs)
         kind, mapped = device.memory_types.choose(self._use, needs.memoryTypeBits)
+        # A software adapter promises more than there is; the system then ends the process.
+        if device.capabilities.software and device.held + size > device.memory_types.heap(kind):
+            device.vk.vkDestroyBuffer(device.handle, buffer[0], ffi.NULL)
+            check(_OUT_OF_HOST_MEMORY, what)
         memory = ffi.new("VkDeviceMemory*")
         allocate = struct("VkMemoryAllocateInfo", allocationSize=needs.size, memoryTypeIndex=kind)
         try:
@@ -193,6 +197,10 @@ class MemoryTypes:
         self._flags = [
             int(properties.memoryTypes[i].propertyFlags) for i in range(properties.memoryTypeCount)
         ]
+        self._heaps = [
+            int(properties.memoryHeaps[properties.memoryTypes[i].heapIndex].size)
+            for i in range(properties.memoryTypeCount)
+        ]
         mapped = self._VISIBLE | self._COHERENT
         local = [self._LOCAL | mapped, self._LOCAL] if unified else [self._LOCAL]
         self._wishes: dict[Use, list[int]] = {
@@ -200,6 +208,10 @@ class MemoryTypes:
             "upload": [mapped],
             "download": [mapped | self._CACHED, mapped],
         }
+
+    def heap(self, kind: int) -> int:
+        """Bytes of the heap that memory of a type is taken from."""
+        return self._heaps[kind]
 
     def choose(self, use: Use, allowed: int) -> tuple[int, bool]:
         """A type of ``allowed``'s bits, and whether the host is to map it."""

@@ -27,6 +27,23 @@ _MEMORY = {128: 47104, 64: 29696}
 """Bytes of workgroup memory of a tile, by its rows."""
 
 
+_FIXED_POINT: dict[str, Any] = {
+    "limbs": Int8[Array, "*batch blocks 2 32"],
+    "x_scales": Float32[Array, "blocks *batch"],
+}
+
+
+def _block_kernel(shader: str, constants: dict[str, Any]) -> Kernel:
+    """A kernel of which each thread makes one block."""
+    return Kernel(
+        shader,
+        grid=("cdiv(rows * blocks, THREADS)",),
+        params={"rows": u32(ROWS), "blocks": u32("k // 32"), "quads": u32("k // 4")},
+        constants=constants,
+        vectors={"x": 4, "limbs": 4},
+    )
+
+
 def _limbs(integers: Array) -> Array:
     """``[*batch, k]`` integers as int8 ``[*batch, blocks, 2, 32]``, the higher byte first."""
     blocks = integers.astype(np.int32).reshape(*integers.shape[:-1], -1, 1, BLOCK)
@@ -36,21 +53,10 @@ def _limbs(integers: Array) -> Array:
 
 @op(
     "nybble.fixed_point.default",
-    out={
-        "limbs": Int8[Array, "*batch blocks 2 32"],
-        "x_scales": Float32[Array, "blocks *batch"],
-    },
+    out=_FIXED_POINT,
     derived={"blocks": "k // 32"},
     rules=[_BLOCKS],
-    kernels=[
-        Kernel(
-            "fixed_point.wgsl",
-            grid=("cdiv(rows * blocks, THREADS)",),
-            params={"rows": u32(ROWS), "blocks": u32("k // 32")},
-            constants={"THREADS": 128},
-            vectors={"x": 4, "limbs": 4},
-        )
-    ],
+    kernels=[_block_kernel("fixed_point.wgsl", {"THREADS": 128})],
     operations="numel(x)",
     exact=True,
 )
@@ -76,10 +82,7 @@ def fixed_point(x: Float32[Array, "*batch k"]) -> tuple[Array, Array]:
 
 @op(
     "nybble.fixed_codes.default",
-    out={
-        "limbs": Int8[Array, "*batch blocks 2 32"],
-        "x_scales": Float32[Array, "blocks *batch"],
-    },
+    out=_FIXED_POINT,
     derived={"blocks": "k // 32"},
     rules=[
         _BLOCKS,
@@ -87,18 +90,9 @@ def fixed_point(x: Float32[Array, "*batch k"]) -> tuple[Array, Array]:
         rule("numel(input_zero_points) == numel(batch)", "zero points need one element a row of x"),
     ],
     kernels=[
-        Kernel(
+        _block_kernel(
             "fixed_codes.wgsl",
-            grid=("cdiv(rows * blocks, THREADS)",),
-            params={
-                "rows": u32(ROWS),
-                "blocks": u32("k // 32"),
-                "quads": u32("k // 4"),
-            },
-            constants={
-                "THREADS": 64, "WIDE": True, "FULL": True, "QUANTIZED": True, "SURE": 0.499,
-            },
-            vectors={"x": 4, "limbs": 4},
+            {"THREADS": 64, "WIDE": True, "FULL": True, "QUANTIZED": True, "SURE": 0.499},
         )
     ],
     operations="numel(x)",
@@ -271,7 +265,7 @@ def sum_linear_q4(
 def _splits(rows: int, n: int, k: int) -> int:
     """Parts of the depth, so that a large GPU's processors all have a tile."""
     tile_m, wanted = (128, 128) if rows > 64 else (64, 256)
-    tiles = -(-rows // tile_m) * -(-n // _TILE_N)
+    tiles = max(1, -(-rows // tile_m) * -(-n // _TILE_N))
     most = max(1, min(wanted // tiles, 8, k // 256))
     return next(parts for parts in (8, 4, 2, 1) if parts <= most and k // 64 % parts == 0)
 

@@ -104,7 +104,7 @@ $$ endfor
 $$ endfor
       let about = kept[slot * 9u + 8u];
       let fine = is_fine(about, excess);
-      let unit_scale = bitcast<f32>(about.x);
+      let unit_scale = select(0.0, bitcast<f32>(about.x), fine);
       rough = rough || !fine;
 $$ for half in range(2)
       sums{$ half $} = fma(
@@ -112,7 +112,7 @@ $$ for half in range(2)
 $$ for i in range(4 * half, 4 * half + 4)
           high_{$ i $} * 1024 + middle_{$ i $} * 8 + (low_{$ i $} >> 4u){$ ")" if i % 4 == 3 else "," $}
 $$ endfor
-        ), select(vec4<f32>(), unit_scale * scale{$ half $}, fine), sums{$ half $});
+        ) * unit_scale, scale{$ half $}, sums{$ half $});
 $$ endfor
     }
     // Beside the other loop, as its own registers would be too many within it.

@@ -104,14 +104,14 @@ $$ endfor
     let here = unit < params.units;
     let fine = here && is_fine(size, inverse, excess);
     rough = rough || (here && !fine);
-    let unit_scale = bitcast<f32>(exponent << 23u);
+    let unit_scale = select(0.0, bitcast<f32>(exponent << 23u), fine);
 $$ for half in range(2)
     sums{$ half $} = fma(
       vec4<f32>(vec4<i32>(
 $$ for j in range(4 * half, 4 * half + 4)
         high_{$ j $} * 1024 + middle_{$ j $} * 8 + (low_{$ j $} >> 4u){$ ")" if j % 4 == 3 else "," $}
 $$ endfor
-      ), select(vec4<f32>(), unit_scale * scale{$ half $}, fine), sums{$ half $});
+      ) * unit_scale, scale{$ half $}, sums{$ half $});
 $$ endfor
     unit++;
   }

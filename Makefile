@@ -1,5 +1,5 @@
 # Each target makes what it needs: a virtual environment in .venv, the packages, a Vulkan adapter.
-#   make demo      classify handwritten digits through WebGPU
+#   make demo      classify handwritten digits on the GPU, and fine-tune 4-bit layers
 #   make test      everything: style, types, every test
 #   make check     style, types and the tests that need neither adapter nor torch (under two minutes)
 #   make conformance  the operators on further software drivers (Debian 12): SwiftShader and Mesa 25

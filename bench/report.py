@@ -11,8 +11,8 @@ from bench.common import FOLDER, RESULTS
 
 HEAD = """# Results
 
-Made by `python -m bench.report` from `bench/results/*.json`, which
-`python -m bench.run --save NAME` writes; nothing here is typed by hand.
+Made by `python -m bench.report`: the tables from `bench/results/*.json`, which
+`python -m bench.run --save NAME` writes, and after them the words of `bench/NOTES.md`.
 Each table is one run on one machine through one API. *least .. most* are the extremes over the
 run's repeats, *floor* what the adapter could do at best, *target* what the project asked for.
 Kernel times are GPU timestamps around a row of dispatches that each wait for the one before (they

@@ -156,7 +156,7 @@ def test_a_state_that_differs_is_found(change_shaders: Callable[[str, str], None
 
 
 @pytest.mark.device
-@pytest.mark.filterwarnings("ignore:.*calls run on the host")
+@pytest.mark.filterwarnings("ignore:.*calls? runs? on the host")
 def test_calls_that_a_device_does_not_cover_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where one device has no kernel the reference runs, which table and summary say."""
     viable = choose.viable_kernels
@@ -170,9 +170,9 @@ def test_calls_that_a_device_does_not_cover_are_marked(monkeypatch: pytest.Monke
     report = compare("small_cnn", *BOTH)
     assert report, report.summary
     kernels = [[run.kernel for run in c.runs] for c in report.calls if "conv2d" in c.operator]
-    assert [["rows_float 1", "host"]] * len(kernels) == kernels
+    assert [["rows_float 2/2", "host"]] * len(kernels) == kernels
     assert f"{len(kernels)} calls have no kernel on vulkan:0 and ran on the host" in report.summary
-    assert "rows_float 1 | host" in str(report)
+    assert "rows_float 2/2 | host" in str(report)
 
 
 @pytest.mark.device
@@ -196,7 +196,7 @@ def test_a_call_that_one_device_runs_as_several_is_one_call(
     report = compare("dq8ca_mlp", *BOTH)
     assert report, report.summary
     (call,) = (call for call in report.calls if call.operator == "aten.relu.default")
-    assert ["clamp 0", "in three"] == [run.kernel for run in call.runs]
+    assert ["clamp 1/2", "in three"] == [run.kernel for run in call.runs]
     assert all(run.seconds for run in call.runs)
     bound = 1e-3
     report = compare("dq8ca_mlp", *BOTH)
@@ -327,3 +327,14 @@ def test_errors_are_relative_to_the_element_or_the_root_mean_square() -> None:
         [0, np.inf], relative_errors(zeros, np.array([0, 1e-9], np.float32))
     )
     assert 0.5 == relative_errors(np.array(2, np.float32), np.array(1, np.float32))
+
+
+def test_reports_show_themselves_in_one_line() -> None:
+    """At a prompt a report and a profile are a sentence, not a page of their fields."""
+    compared = compare("dq8ca_linear", "host", "webgpu:0")
+    with nybble.load(FIXTURES / "dq8ca_linear.pte", device="webgpu:0") as program:
+        profile = program.profile(*stored_inputs("dq8ca_linear"))
+
+    assert f"<CompareReport: {compared.summary}>" == repr(compared)
+    assert f"<Profile of {profile.summary}>" == repr(profile)
+    assert "whole call" in profile.summary

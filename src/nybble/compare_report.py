@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from nybble.report_text import short_name, short_shapes, table_text
-
-if TYPE_CHECKING:
-    pass
+from nybble.report_text import Words, short_name, short_shapes, table_text
 
 __all__ = ["CallComparison", "CallRun", "CompareReport", "Difference"]
 
@@ -45,9 +41,10 @@ class Difference:
 class CallRun:
     """One call on one device: what ran it, and its time.
 
-    ``kernel`` is the name of a shader, or of a composite of several; "host" where the device has
-    no kernel and the reference ran, or "view" where nothing had to. ``seconds`` is None where the
-    device cannot measure it, ``difference`` for the first device.
+    ``kernel`` is the name of a shader ("product 2/3": the second of the operator's three kernels
+    that share it), or of a composite of several; "host" where the device has no kernel and the
+    reference ran, or "view" where nothing had to. ``seconds`` is None where the device cannot
+    measure it, ``difference`` for the first device.
     """
 
     device: str
@@ -120,33 +117,42 @@ class CompareReport:
         if problem is not None:
             return f"{start}every call agrees, and the whole does not: {problem}"
         exact = sum(call.exact for call in self.calls)
-        return (
-            f"{start}all {len(self.calls)} calls agree, {exact} of them bit for bit; "
-            f"{self._end_to_end()}{self._on_host()}"
-        )
+        count = len(self.calls)
+        agree = f"all {count} calls agree, {exact} of them bit for bit"
+        if count == 1:
+            agree = f"its only call agrees{', bit for bit' if exact else ''}"
+        return f"{start}{agree}; {self._end_to_end()}{self._on_host()}"
+
+    def __repr__(self) -> str:
+        return f"<CompareReport: {self.summary}>"
 
     def table(self) -> Table:
         """A row for each call, the times of all, and a row for each output and state."""
-        table = Table(title=self.summary, title_justify="left", box=box.SIMPLE_HEAD)
-        table.padding = (0, 1, 0, 0)
+        # No vertical rules, no padding: two devices leave 80 characters little for names.
+        table = Table(title=self.summary, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
         table.show_edge = False
-        table.add_column("#", justify="right")
-        for column in ("call", "shapes", "kernel"):
-            table.add_column(column, overflow="fold")
+        table.add_column("#", justify="right", no_wrap=True)
+        for column in ("call: kernel", "shapes"):
+            table.add_column(column)
         for name in self.devices:
             table.add_column(f"{name}\nus", justify="right", no_wrap=True)
         for name in self.devices[1:]:
             table.add_column("apart" if len(self.devices) == 2 else f"{name}\napart")
         for number, call in enumerate(self.calls):
-            name, shapes = short_name(call.operator), short_shapes(call.shapes)
             times = [_time(run.seconds) if run.kernel != "view" else "" for run in call.runs]
             apart = [_styled(run.difference) for run in call.runs if run.difference is not None]
-            table.add_row(str(number), name, shapes, _kernels(call), *times, *apart)
+            shapes = Words(short_shapes(call.shapes))
+            table.add_row(str(number), _call_and_kernels(call), shapes, *times, *apart)
+        if any("/" in run.kernel for call in self.calls for run in call.runs):
+            table.caption = (
+                "2/3: the second of the operator's three kernels that share this shader."
+            )
+            table.caption_justify = "left"
         table.add_section()
-        table.add_row("", "all", "", "", *map(_time, self.seconds))
+        table.add_row("", "all", "", *map(_time, self.seconds))
         for name, differences in self.whole:
-            blank = [""] * (2 + len(self.devices))
-            table.add_row("", escape(name), *blank, *map(_styled, differences))
+            blank = [""] * (1 + len(self.devices))
+            table.add_row("", Words(name), *blank, *map(_styled, differences))
         return table
 
     def __str__(self) -> str:
@@ -175,11 +181,11 @@ class CompareReport:
         return told
 
 
-def _kernels(call: CallComparison) -> str:
-    """What ran a call: one name where it is the same on all devices."""
+def _call_and_kernels(call: CallComparison) -> Words:
+    """A call and what ran it: one name where it is the same on all devices; yellow on a host."""
     names = [run.kernel for run in call.runs]
-    shown = [f"[yellow]{n}[/]" if n == "host" else escape(n) for n in names]
-    return shown[0] if len(set(names)) == 1 else " | ".join(shown)
+    ran = names[0] if len(set(names)) == 1 else " | ".join(names)
+    return Words(f"{short_name(call.operator)}: {ran}", "yellow" if "host" in names else "")
 
 
 def _styled(difference: Difference) -> str:

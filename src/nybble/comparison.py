@@ -12,9 +12,10 @@ from nybble.devices import Device, NullDevice, open_device
 from nybble.errors import ContractError, DeviceError
 from nybble.graph import Call, Graph, Value, call_alone
 from nybble.plan import choose, make_plan
-from nybble.program import Source, load
+from nybble.program import load
 from nybble.random_inputs import random_inputs
 from nybble.report_text import call_shapes
+from nybble.source import Source
 from nybble.testing import describe_difference, is_exact, relative_errors, tolerance_of
 from nybble.tracing import prepared, run_graph, trace_graph
 
@@ -96,7 +97,8 @@ class _Side:
 
 
 def _open_all(names: Sequence[str]) -> list[Device]:
-    if isinstance(names, str) or len(names) < 2:
+    listed = isinstance(names, Sequence) and not isinstance(names, str)
+    if not listed or len(names) < 2:
         raise ContractError(
             f"devices: expected at least two to compare, such as ('webgpu', 'vulkan'), "
             f"received {names!r}"
@@ -193,7 +195,7 @@ def _call_run(side: _Side, call: Call, difference: Difference | None) -> CallRun
 
 
 def _kernel_name(call: Call, kernel: Runner) -> str:
-    """The shader's name, with a number where several kernels of the operator share it."""
+    """The shader's name; ``product 2/3`` is the second of the operator's three that share it."""
     if isinstance(kernel, Composite):
         return kernel.name
     if not isinstance(kernel, Kernel):
@@ -203,7 +205,7 @@ def _kernel_name(call: Call, kernel: Runner) -> str:
         for other in call.operator.kernels
         if isinstance(other, Kernel) and other.shader == kernel.shader
     ]
-    number = f" {same.index(kernel)}" if len(same) > 1 else ""
+    number = f" {same.index(kernel) + 1}/{len(same)}" if len(same) > 1 else ""
     return kernel.shader.removesuffix(".wgsl") + number
 
 

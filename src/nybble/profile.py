@@ -17,7 +17,7 @@ from rich.table import Table
 from nybble.contract import Array
 from nybble.devices import Device, Executable
 from nybble.plan import Dispatch, Plan
-from nybble.report_text import call_shapes, short_name, short_shapes, table_text
+from nybble.report_text import Words, call_shapes, short_name, short_shapes, table_text
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
@@ -63,31 +63,40 @@ class Profile:
         """Sum over the steps."""
         return sum(row.seconds for row in self.rows)
 
-    def table(self) -> Table:
-        """A row for each step, and the sums."""
-        title = (
+    @property
+    def summary(self) -> str:
+        """One line: the whole call, its kernels, and the memory that it takes."""
+        return (
             f"{self.method} on {self.device}: whole call {self.call_seconds * 1e3:.3f} ms, "
             f"kernels {self.kernel_seconds * 1e3:.3f} ms, {self.device_bytes / 1e6:.2f} MB"
         )
+
+    def __repr__(self) -> str:
+        return f"<Profile of {self.summary}>"
+
+    def table(self) -> Table:
+        """A row for each step, and the sums."""
         # No vertical rules: nine columns leave 80 characters little for names and shapes.
-        table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
+        table = Table(title=self.summary, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
         table.show_edge = False
         for column in ("#", "step", "shapes", "us", "share", "KB", "GB/s", "Mop", "Gop/s"):
             left = column in ("step", "shapes")
             justify: JustifyMethod = "left" if left else "right"
-            table.add_column(column, justify=justify, no_wrap=not left, overflow="fold")
+            table.add_column(column, justify=justify, no_wrap=not left)
         total = self.kernel_seconds or 1.0
         for number, row in enumerate(self.rows):
             table.add_row(
                 str(number),
-                short_name(row.label) + (" [yellow](host)[/]" if row.on_host else ""),
-                short_shapes(row.shapes),
-                f"{row.seconds * 1e6:.1f}",
+                Words(f"{short_name(row.label)} (host)", "yellow")
+                if row.on_host
+                else Words(short_name(row.label)),
+                Words(short_shapes(row.shapes)),
+                _short(row.seconds * 1e6, 1),
                 f"{row.seconds / total:.0%}",
-                f"{row.bytes_moved / 1e3:,.1f}",
-                f"{row.bandwidth / 1e9:.2f}",
-                f"{row.operations / 1e6:,.2f}",
-                f"{row.rate / 1e9:.2f}",
+                _short(row.bytes_moved / 1e3, 1),
+                _short(row.bandwidth / 1e9, 2),
+                _short(row.operations / 1e6, 2),
+                _short(row.rate / 1e9, 2),
             )
         return table
 
@@ -120,6 +129,12 @@ class Profile:
         Path(path).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}))
 
 
+def _short(number: float, decimals: int) -> str:
+    """A number of about four digits: large ones need no decimals, and columns have no room."""
+    digits = len(str(int(number)))
+    return f"{number:,.{max(0, min(decimals, 4 - digits))}f}"
+
+
 def profile_method(
     device: Device, executable: Executable, inputs: Sequence[Array], repeats: int
 ) -> Profile:
@@ -145,7 +160,8 @@ def _row(plan: Plan, index: int, seconds: float, start: float, on_host: bool) ->
     if isinstance(step, Dispatch):
         moved, operations = step.bytes_moved, step.operations
     else:
-        places = (*step.reads.values(), *step.writes)
-        moved = sum(place.nbytes for place in places)
+        moved = sum(place.nbytes for place in (*step.reads.values(), *step.writes))
+        constants = (value.constant for value in call.inputs.values())
+        moved += sum(constant.nbytes for constant in constants if constant is not None)
         operations = int(call.operator.operations.evaluate(call.bound.names))
     return ProfileRow(step.label, shapes, seconds, start, moved, operations, on_host)

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import io
-import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import nybble.ops  # noqa: F401  (declares the operators)
 from nybble import formats
+from nybble.arguments import is_integer
 from nybble.contract import Array
 from nybble.devices import Device, Executable, States, open_device, second_choice
-from nybble.errors import (
-    ContractError,
-    DeviceError,
-    NybbleError,
-    ProgramFormatError,
-    UnsupportedProgramError,
-)
+from nybble.errors import ContractError, DeviceError, NybbleError, UnsupportedProgramError
 from nybble.graph import Graph, TensorSpec, format_graph
 from nybble.graph.build import build_graph
 from nybble.graph.symbols import Specialization
@@ -32,11 +23,13 @@ from nybble.passes import run_passes
 from nybble.plan import Plan, make_plan
 from nybble.plan.choose import why_on_host
 from nybble.profile import Profile, profile_method
+from nybble.program_state import ProgramState
+from nybble.source import Source, named, read_all, read_source
 from nybble.verify import VerifyReport, verify_method
+from nybble.words import counted
 
 __all__ = ["Method", "Program", "load"]
 
-Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
 OnUnsupported: TypeAlias = Literal["host", "error"]
 
 
@@ -68,12 +61,9 @@ def load(
         raise ContractError(
             f"on_unsupported: expected 'host' or 'error', received {on_unsupported!r}"
         )
-    if isinstance(external, (str, bytes, bytearray, memoryview, os.PathLike)):
-        kind = type(external).__name__
-        raise ContractError(f"external: expected a list of .ptd files, received one {kind}")
-    data = _read(source)
-    with _named(source):
-        file = formats.read_program(data, [_read(item) for item in external])
+    data, constants = read_source(source), read_all(external)
+    with named(source):
+        file = formats.read_program(data, constants)
         builders = [partial(build_graph, method) for method in file.methods]
         graphs = [build() for build in builders]
     for sentence in file.warnings:
@@ -92,18 +82,6 @@ def load(
             warnings.warn(f"{error}. Running on {other.info.name} instead", stacklevel=2)
             Program(opened, methods, states).close()
             opened = other
-
-
-@contextmanager
-def _named(source: Source) -> Iterator[None]:
-    """Put the file's name before the sentence of an error about its content."""
-    try:
-        yield
-    except (ProgramFormatError, UnsupportedProgramError) as error:
-        if isinstance(source, (str, os.PathLike)):
-            text = str(error.args[0]).removeprefix("the program: ")
-            error.args = (f"{os.fspath(source)}: {text}", *error.args[1:])
-        raise
 
 
 class Program(Mapping[str, "Method"]):
@@ -133,12 +111,18 @@ class Program(Mapping[str, "Method"]):
         return self["forward" if name is None else name]
 
     def __getitem__(self, name: str) -> Method:
-        try:
-            return self._methods[name]
-        except KeyError:
+        if name not in self:
             raise ContractError(
                 f"the program has no method {name!r}; it has {', '.join(self._methods)}"
-            ) from None
+            )
+        return self._methods[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.methods
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The method called ``name``, ``default`` where there is none."""
+        return self._methods.get(name, default)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._methods)
@@ -180,39 +164,6 @@ class Program(Mapping[str, "Method"]):
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-class ProgramState(Mapping[str, Array]):
-    """Values that stay on the device between calls, by name; read and written on request.
-
-    Reading gives a copy; assigning replaces the content, which must have the state's type.
-    """
-
-    def __init__(self, states: States) -> None:
-        self._states = states
-
-    def __getitem__(self, name: str) -> Array:
-        self._check(name)
-        return self._states.read(name)
-
-    def __setitem__(self, name: str, content: Array) -> None:
-        self._check(name)
-        self._states.write(name, content)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._states.names())
-
-    def __len__(self) -> int:
-        return len(self._states.names())
-
-    def close(self) -> None:
-        """Free all states."""
-        self._states.close()
-
-    def _check(self, name: str) -> None:
-        if name not in self._states.names():
-            listed = ", ".join(self._states.names()) or "none"
-            raise ContractError(f"the program has no state {name!r}; its states: {listed}")
 
 
 class Method:
@@ -299,7 +250,7 @@ class Method:
         if len(inputs) != len(self.inputs):
             listed = "; ".join(map(str, self.inputs)) or "none"
             raise ContractError(
-                f"{self.name}: received {len(inputs)} inputs, "
+                f"{self.name}: received {counted(len(inputs), 'input')}, "
                 f"expected {len(self.inputs)} ({listed})"
             )
         arrays = [
@@ -333,8 +284,8 @@ class Method:
         Raises:
             ContractError: wrong inputs, or fewer than one of ``repeats``.
         """
-        if repeats < 1:
-            raise ContractError(f"repeats: expected at least 1 run, received {repeats}")
+        if not is_integer(repeats, least=1):
+            raise ContractError(f"repeats: expected at least 1 run, received {repeats!r}")
         with self._lock:
             arrays = self.arrays(inputs)
             before = {name: self._states.read(name) for name in self._states.names()}
@@ -346,6 +297,10 @@ class Method:
 
     def __str__(self) -> str:
         return format_graph(self.graph)
+
+    def __repr__(self) -> str:
+        given, made = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
+        return f"<Method {self.name}({given}) -> {made} on {self.device.info.name}>"
 
     def close(self) -> None:
         """Free what the device holds for this method."""
@@ -370,30 +325,14 @@ class Method:
         if on_unsupported == "error":
             raise UnsupportedProgramError(
                 f"method '{self.name}': {self.device.info.name} cannot take {len(reasons)} of "
-                f"{len(self.plan.calls)} calls:\n{listed}\n"
+                f"{counted(len(self.plan.calls), 'call')}:\n{listed}\n"
                 "Load with on_unsupported='host' to run those on the host",
                 reasons,
             )
+        total = counted(len(self.plan.calls), "call")
         warnings.warn(
-            f"method '{self.name}': {len(reasons)} of {len(self.plan.calls)} calls run on the "
-            f"host, which copies {moved:,} bytes a run between it and {self.device.info.name}:\n"
-            f"{listed}",
+            f"method '{self.name}': {len(reasons)} of {total} "
+            f"{'runs' if len(reasons) == 1 else 'run'} on the host, which copies {moved:,} bytes "
+            f"a run between it and {self.device.info.name}:\n{listed}",
             stacklevel=4,
         )
-
-
-def _read(source: Source) -> bytes | bytearray | memoryview:
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        # Constants are views of the data, so memory that its owner may write is copied.
-        return source if memoryview(source).readonly else bytes(source)
-    if isinstance(source, (str, os.PathLike)):
-        if Path(source).is_char_device():
-            raise ContractError(f"expected a file, received the device {os.fspath(source)!r}")
-        return Path(source).read_bytes()
-    if isinstance(source, io.IOBase) or hasattr(source, "read"):
-        data = source.read()
-        if isinstance(data, (bytes, bytearray)):
-            return data
-    raise ContractError(
-        f"expected a path, bytes or a binary file object, received {type(source).__name__}"
-    )

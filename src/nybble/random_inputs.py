@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nybble.arguments import is_integer
 from nybble.contract import Array
+from nybble.errors import ContractError
 from nybble.graph import TensorSpec
 
 __all__ = ["random_inputs"]
@@ -16,7 +18,13 @@ _RANDOM_INTEGERS = 8
 
 
 def random_inputs(specs: Sequence[TensorSpec], seed: int) -> tuple[Array, ...]:
-    """Draw an input for each of ``specs``: floats normal, int8 and uint8 over their whole range."""
+    """Draw an input for each of ``specs``: floats normal, int8 and uint8 over their whole range.
+
+    Raises:
+        ContractError: the seed is no integer from 0 on.
+    """
+    if not is_integer(seed, least=0):
+        raise ContractError(f"seed: expected an integer from 0 on, received {seed!r}")
     generator = np.random.default_rng(seed)
     return tuple(_random_array(spec, generator) for spec in specs)
 

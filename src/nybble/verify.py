@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rich.markup import escape
 from rich.table import Table
 
 from nybble.contract import Array
@@ -14,7 +15,7 @@ from nybble.plan import Capabilities
 from nybble.plan.choose import precision_of
 from nybble.plan.place import COPY
 from nybble.report_text import call_shapes, short_name, short_shapes, table_text
-from nybble.testing import compare, is_exact
+from nybble.testing import compare, is_exact, relative_errors, tolerance_of
 from nybble.tracing import run_graph, trace_graph
 
 __all__ = ["CallCheck", "VerifyReport", "verify_method"]
@@ -22,7 +23,12 @@ __all__ = ["CallCheck", "VerifyReport", "verify_method"]
 
 @dataclass(frozen=True)
 class CallCheck:
-    """One call's comparison; ``problem`` is None where device and reference agree."""
+    """One call's comparison; ``problem`` is None where device and reference agree.
+
+    ``error`` is the largest of any element, relative to the larger of the element and the
+    result's root mean square; it is 0 for equal results, and of interest where they agree.
+    ``tolerance`` is the most that it may be: 0 where results must be equal.
+    """
 
     operator: str
     origin: str
@@ -30,6 +36,15 @@ class CallCheck:
     exact: bool
     on_host: bool
     problem: str | None
+    error: float = 0.0
+    tolerance: float = 0.0
+
+    @property
+    def result(self) -> str:
+        """What was found: the problem, "equal", or how close within which tolerance."""
+        if self.problem is not None:
+            return self.problem
+        return f"within: {self.error:.1e} of {self.tolerance:.1g}" if self.error else "equal"
 
 
 @dataclass(frozen=True)
@@ -52,22 +67,27 @@ class VerifyReport:
     @property
     def summary(self) -> str:
         """One sentence."""
+        start = f"{self.method} on {self.device}"
         wrong = [check for check in self.checks if check.problem]
-        exact = sum(check.exact for check in self.checks)
         if self.device == "host":
-            return f"{self.method} on host: the references themselves; nothing was compared"
-        if not wrong and not self.problems:
-            return (
-                f"{self.method} on {self.device}: all {len(self.checks)} calls agree with the "
-                f"reference, {exact} of them bit for bit"
-            )
-        if self.problems and not wrong:
-            return f"{self.method} on {self.device}: {self.problems[0]}"
-        first = wrong[0]
-        return (
-            f"{self.method} on {self.device}: {len(wrong)} of {len(self.checks)} calls differ; "
-            f"the first is {first.operator} ({first.origin}) {first.shapes}: {first.problem}"
-        )
+            return f"{start}: the references themselves; nothing was compared"
+        if wrong:
+            return f"{start}: {_differing(len(self.checks), wrong)}"
+        return f"{start}: {self.problems[0] if self.problems else self._agreeing()}"
+
+    def _agreeing(self) -> str:
+        total, exact = len(self.checks), sum(check.exact for check in self.checks)
+        if not total:
+            return "there is no call to compare"
+        start = "its only call agrees" if total == 1 else f"all {total} calls agree"
+        if exact == total:
+            return f"{start} with the reference, bit for bit"
+        others = ""
+        if exact:
+            others = f"{exact} of them bit for bit, the other{'s' * (total - exact > 1)} "
+        scale = "its scale" if total - exact == 1 else "their scale"
+        worst = max(check.error for check in self.checks)
+        return f"{start} with the reference, {others}within {worst:.1e} of {scale}"
 
     def table(self) -> Table:
         """A row for each call."""
@@ -76,13 +96,27 @@ class VerifyReport:
             table.add_column(column, justify="right" if column == "#" else "left", overflow="fold")
         for number, check in enumerate(self.checks):
             kind = "on host" if check.on_host else "bit for bit" if check.exact else "tolerance"
-            result = "[green]equal[/]" if check.problem is None else f"[red]{check.problem}[/]"
+            style = "green" if check.problem is None else "red"
+            result = f"[{style}]{escape(check.result)}[/]"
             name, shapes = short_name(check.operator), short_shapes(check.shapes)
-            table.add_row(str(number), name, shapes, kind, result)
+            table.add_row(str(number), name, escape(shapes), kind, result)
         return table
 
     def __str__(self) -> str:
         return table_text(self.table())
+
+    def __repr__(self) -> str:
+        return f"<VerifyReport: {self.summary}>"
+
+
+def _differing(total: int, wrong: Sequence[CallCheck]) -> str:
+    first = wrong[0]
+    found = f"{first.operator} ({first.origin}) {first.shapes}: {first.problem}"
+    if total == 1:
+        return f"its only call differs: {found}"
+    if len(wrong) == 1:
+        return f"1 of {total} calls differs: {found}"
+    return f"{len(wrong)} of {total} calls differ; the first is {found}"
 
 
 def verify_method(
@@ -120,10 +154,25 @@ def _check(
     expected = run_reference(call, tensors)
     exact = is_exact(call)
     precision = "float32" if on_host else precision_of(call, device)
-    problem = None
-    for one, other in zip(expected, results, strict=True):
-        problem = problem or compare(one, other, exact, precision)
-    return CallCheck(call.operator.name, call.origin, call_shapes(call), exact, on_host, problem)
+    pairs = list(zip(expected, results, strict=True))
+    problems = (compare(one, other, exact, precision) for one, other in pairs)
+    problem = next(filter(None, problems), None)
+    error = 0.0 if problem else max(map(_error, pairs), default=0.0)
+    tolerance = 0.0 if exact else tolerance_of(call.outputs[0].dtype.name, precision)
+    return CallCheck(
+        call.operator.name,
+        call.origin,
+        call_shapes(call),
+        exact,
+        on_host,
+        problem,
+        error,
+        tolerance,
+    )
+
+
+def _error(pair: tuple[Array, Array]) -> float:
+    return float(relative_errors(*pair).max(initial=0.0))
 
 
 def _whole(

@@ -64,7 +64,7 @@ def test_training_wins_accuracy_and_writes_the_program(
     [
         (("--trainable", "*.conv*"), "matches none of the 4-bit linear layers"),
         (("--out", "nowhere/tuned.pte"), "The folder nowhere"),
-        (("--data", "x.npy", "x.npy"), "labels: expected shape"),
+        (("--data", "x.npy", "x.npy"), "expected shape [8], received [8, 64]"),
         (("--lr", "inf"), "expected lr >= 0"),
     ],
 )
@@ -125,16 +125,45 @@ def test_plot_is_drawn_or_refused_before_training(
     assert not (tmp_path / "tuned.pte").exists()
 
 
-def test_curve_shows_the_fall() -> None:
-    """Bars fall with the values; the labels are the highest value and zero."""
-    text = draw_curve([4.0, 3.0, 2.0, 1.0], height=4)
+def test_curve_shows_the_range_of_the_values() -> None:
+    """Bars reach from the lowest value, an eighth high, to the highest; both are labels."""
+    text = draw_curve([2.4, 2.3, 2.2, 2.0], height=4)
     assert [
-        "   4.0000 │█",
-        "          │██",
+        "   2.4000 │█",
+        "          │██▁",
         "          │███",
-        "          │████",
-        "        0 └──── 4 steps",
+        "   2.0000 │███▁",
+        "          └──── 4 steps",
     ] == text.splitlines()
+
+
+def test_curve_falls_back_to_ascii() -> None:
+    """An encoding without blocks or lines gets characters that every one has."""
+    for encoding in ("ascii", "cp1252", "cp437", "unknown"):
+        assert [
+            "   2.4000 |#",
+            "          |#:",
+            "   2.0000 |##.",
+            "          +--- 3 steps",
+        ] == draw_curve([2.4, 2.2, 2.0], height=3, encoding=encoding).splitlines()
+
+
+@pytest.mark.parametrize("columns", [40, 79])
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e12, -1e5])
+def test_curve_keeps_to_its_columns(columns: int, scale: float) -> None:
+    """No line is wider, however many and large the values are."""
+    for count in (1, 7, 300, 12345):
+        lines = draw_curve([scale * (i + 1) for i in range(count)], columns).splitlines()
+        assert columns >= max(map(len, lines))
+        assert 9 == len(lines)
+        assert f" {count} step" in lines[-1]
+
+
+def test_curve_of_equal_values_is_flat() -> None:
+    """No range to show: one low line, its value beside it."""
+    lines = draw_curve([0.5, 0.5]).splitlines()
+    assert "   0.5000 │▁▁" == lines[-2]
+    assert ["          │"] * 7 == lines[:-2]
 
 
 def test_curve_of_nothing_finite_is_empty() -> None:
@@ -163,4 +192,64 @@ def test_what_cannot_be_written_or_read_is_refused_before_training(
     ended = command("train", fixtures / "q4_mlp_batch8.pte", *words, "--device", "host")
     assert 1 == ended.status
     assert sentence in " ".join(ended.err.split())
+    assert "training" not in ended.err
+
+
+@pytest.mark.parametrize("pair", ["--data", "--validation"])
+def test_a_pair_of_files_does_not_swallow_an_option(
+    command: Command, data: tuple[Path, Path], pair: str
+) -> None:
+    """One file where two belong is told as that, and not as an absent file --out."""
+    first = ("--data", *data) if pair == "--validation" else ()
+    ended = command("train", "x.pte", *first, pair, data[0], "--out", "t.pte")
+    assert 2 == ended.status
+    told = " ".join(ended.err.split())
+    assert f"{pair} takes two files, inputs and labels" in told
+    assert "stands the option --out" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--epochs", "0"), "expected a whole number of at least 1, received '0'"),
+        (("--lr", "-1"), "expected a number of at least 0, received '-1'"),
+        (("--lr", "nan"), "expected a number of at least 0, received 'nan'"),
+        (("--loss", "foo"), "expected cross_entropy or mse, received 'foo'"),
+    ],
+)
+def test_a_wrong_value_is_told_with_what_was_expected(
+    command: Command, data: tuple[Path, Path], options: tuple[str, ...], sentence: str
+) -> None:
+    """In the words of the command line, not of a library that parses it."""
+    ended = command("train", "x.pte", "--data", *data, "--out", "t.pte", *options)
+    assert 2 == ended.status
+    assert sentence in " ".join(ended.err.split())
+
+
+def test_external_files_and_the_policy_reach_the_loader(
+    command: Command, fixtures: Path, data: tuple[Path, Path], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Train loads as the other commands do; codes that cannot be saved are refused at once."""
+    given: dict[str, Any] = {}
+    load = nybble.load
+
+    def spy(file: Path, **options: Any) -> nybble.Program:
+        given.update(options)
+        return load(file, device="host")
+
+    def save(*_: Any) -> None:
+        raise nybble.NybbleError("the weights are not in the program")
+
+    monkeypatch.setattr(nybble, "load", spy)
+    monkeypatch.setattr(Trainer, "save", save)
+    external = tmp_path / "weights.ptd"
+    external.touch()
+    ended = command(
+        "train", fixtures / "q4_mlp_batch8.pte", "--data", *data, "--out", tmp_path / "t.pte",
+        "--external", external, "--on-unsupported", "error",
+    )  # fmt: skip
+    assert ((external,), "error") == (given["external"], given["on_unsupported"])
+    assert (1, "") == (ended.status, ended.out)
+    assert "Error: the weights are not in the program" in ended.err
     assert "training" not in ended.err

@@ -22,7 +22,6 @@ INSTALLED = {
     "torch": "2.13.0",
     "torchao": "0.18.0",
     "executorch": "1.5.1",
-    "scikit-learn": "1.9.1",
 }
 ADAPTER = AdapterFacts(
     name="webgpu:0",
@@ -112,10 +111,16 @@ def test_an_absent_feature_is_noted_with_what_it_costs() -> None:
     [("Mesa 22.3.6 (LLVM 15.0.6)", "note"), ("Mesa 25.0.7-2~bpo12+1", "ok"), ("", "ok")],
 )
 def test_an_old_lavapipe_is_noted_with_the_newer_one(driver: str, status: str) -> None:
-    """Mesa 22's software driver works but is slow; the remedy names the backport."""
-    check = named(judge(replace(FACTS, adapters=(replace(ADAPTER, driver=driver),))), "webgpu:0")
-    assert status == check.status
-    assert ("bookworm-backports" in check.remedy) == (status == "note")
+    """Mesa 22's software driver works but is slow: a line of its own below the adapter."""
+    adapter = replace(ADAPTER, driver=driver, automatic=True)
+    checks = judge(replace(FACTS, adapters=(adapter,)))
+    assert ("ok", True) == (
+        named(checks, "webgpu:0").status,
+        named(checks, "webgpu:0").detail.endswith("; device='auto' takes it"),
+    )
+    assert status == max((c.status for c in checks if c.name == "  driver"), default="ok")
+    assert ("bookworm-backports" in printed(checks, 300)) == (status == "note")
+    assert "Dawn" not in printed(checks, 300)
 
 
 def test_a_wrong_packed_dot_is_missing() -> None:
@@ -250,6 +255,18 @@ def test_remedies_and_the_summary_are_printed() -> None:
     assert text.splitlines()[-1].startswith("Missing: WebGPU.")
     assert all(len(line) <= 80 for line in text.splitlines())
     assert "\x1b" not in text
+
+
+def test_lines_about_an_adapter_are_indented_below_it() -> None:
+    """Their status and their remedies too, so that the eye finds the next adapter."""
+    old = replace(ADAPTER, driver="Mesa 22.3.6", features=())
+    lines = printed(judge(replace(FACTS, adapters=(old,))), 120).splitlines()
+    start = next(i for i, line in enumerate(lines) if "webgpu:0" in line)
+    end = next(i for i, line in enumerate(lines) if "extra [torch]" in line)
+    assert end - start > 5
+    assert all(line.startswith("  ") for line in lines[start + 1 : end])
+    # Names and details stay in their columns.
+    assert lines[start].index("llvmpipe") == lines[start + 1].index("Mesa 22.3.6's")
 
 
 def test_this_machine_is_examined_without_an_exception() -> None:

@@ -86,14 +86,20 @@ def test_the_model_learns_alike_on_webgpu_and_vulkan() -> None:
 def test_the_transformer_example_takes_a_device(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One option chooses where it trains; it writes before and after, and the tuned program."""
+    """One option chooses where it trains; it writes before and after, and the tuned program.
+
+    How far it is stands on standard error, and why a character takes as long as it does.
+    """
     out = tmp_path / "tuned.pte"
     text = EXAMPLES.parent / "LICENSE"
     arguments = ["--device", "vulkan", "--steps", "2", "--characters", "2", "--out", out]
     monkeypatch.setattr(sys, "argv", ["character_transformer.py", *map(str, (text, *arguments))])
     character_transformer.main()
-    printed = capsys.readouterr().out
+    printed, told = capsys.readouterr()
 
+    assert "computes a batch of 16 texts for each character" in told
+    assert 2 == told.count("2 of 2 characters")
+    assert re.search(r"step 1 of 2: loss \d.*\n.*step 2 of 2: loss \d", told)
     assert printed.index("--- before: loss ") < printed.index("--- after: loss ")
     assert "2 steps in" in printed
     assert "on vulkan:" in printed

@@ -31,7 +31,9 @@ EXAMPLE = torch.zeros(1, 4)
         ({"partitioner": "xnnpack"}, "partitioner='xnnpack' is not supported"),
         ({"quantize": "int8"}, 'quantize="int8" needs calibration'),
         ({"calibration": [EXAMPLE]}, 'calibration is only used with quantize="int8"'),
+        ({"quantize": "int8", "calibration": 5}, "calibration: expected batches .* received int"),
         ({"quantize": "int8", "calibration": []}, "The calibration is empty"),
+        ({"quantize": ["int4"]}, r"quantize=\['int4'\] is not supported by export"),
         (
             {"quantize": "int8", "calibration": [EXAMPLE, (EXAMPLE, EXAMPLE)]},
             "Calibration batch 1 has 2 tensors, but the module takes 1",
@@ -65,13 +67,47 @@ def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         nybble.export.export(module, EXAMPLE, tmp_path, progress=False)
 
 
+@pytest.mark.parametrize(
+    ("module", "received"),
+    [
+        (lambda x: x, "function"),
+        (torch.nn.Linear, "the class Linear.*make an instance"),
+        ("model.pt", "str"),
+        (None, "NoneType"),
+    ],
+)
+def test_what_is_no_module_is_refused(tmp_path: Path, module: Any, received: str) -> None:
+    """A function, a class, a path: each is named, before the exporter starts."""
+    with pytest.raises(
+        NybbleError, match=f"module: expected a torch.nn.Module, received {received}"
+    ):
+        nybble.export.export(module, EXAMPLE, tmp_path / "m.pte", progress=False)
+
+
+@pytest.mark.parametrize("path", [None, 5])
+def test_what_is_no_path_is_refused(path: Any) -> None:
+    """A missing name of the file is no traceback of pathlib's."""
+    with pytest.raises(NybbleError, match="path: expected a path, received"):
+        nybble.export.export(torch.nn.Linear(4, 4).eval(), EXAMPLE, path, progress=False)
+
+
+_INSTALL = (
+    "needs no_such_package and no_such_other, which are not installed: "
+    r'pip install "nybble\[export\]"'
+)
+
+
 def test_a_missing_package_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the extra's packages the error names them and the pip command."""
-    monkeypatch.setattr(checks, "_PACKAGES", ("torch", "no_such_package"))
+    monkeypatch.setattr(checks, "_PACKAGES", ("torch", "no_such_package", "no_such_other"))
     module = torch.nn.Linear(4, 4).eval()
-    with pytest.raises(NybbleError, match=r"needs no_such_package.*pip install nybble\[export\]"):
+    with pytest.raises(NybbleError, match=_INSTALL):
+        nybble.export.export(module, EXAMPLE, tmp_path / "m.pte", progress=False)
+
+    monkeypatch.setattr(checks, "_PACKAGES", ("torch", "no_such_package"))
+    with pytest.raises(NybbleError, match="needs no_such_package, which is not installed: "):
         nybble.export.export(module, EXAMPLE, tmp_path / "m.pte", progress=False)
 
 

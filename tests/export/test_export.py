@@ -169,6 +169,7 @@ def test_dynamic_shapes_take_calibration_of_any_size(tmp_path: Path) -> None:
     assert ["int8"] == [layer.form for layer in report.layers]
 
 
+@pytest.mark.filterwarnings("ignore:.*quantized nothing of Conv1d")
 def test_a_three_dimensional_convolution_is_left_in_float(tmp_path: Path) -> None:
     """A quantized 1-D convolution would make the exporter stop; it stays float, with a warning."""
     example = torch.randn(1, 4, 9)

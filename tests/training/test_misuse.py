@@ -62,6 +62,70 @@ def test_labels_of_a_function_must_fit_int32() -> None:
         Trainer(program_of(mlp()), loss).step(batch(0)[0], np.full(8, 3 + 2**32))
 
 
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.zeros((8, 12), np.int64), r"one class a row.*\[8\], received \[8, 12\].*argmax\(-1\)"),
+        (np.zeros((8, 1), np.int64), r"one class a row.*\[8\], received \[8, 1\].*reshape\(8\)"),
+        (np.zeros((2, 3), np.int64), r"one class a row.*\[8\], received \[2, 3\]"),
+        (
+            np.zeros(5, np.int64),
+            r"shape \[8\], received \[5\]; the program was exported for this ba",
+        ),
+    ],
+)
+def test_labels_of_another_form_are_told_what_the_loss_takes(labels: Any, message: str) -> None:
+    """Only where the rows differ is it the batch for which the program was exported."""
+    with pytest.raises(ContractError, match=message) as caught:
+        Trainer(program_of(mlp())).step(batch(0)[0], labels)
+    assert ("this batch alone" in str(caught.value)) == (labels.ndim == 1)
+
+
+def test_values_of_another_form_are_told_what_the_loss_takes() -> None:
+    """The loss mse takes the output's shape, whatever the batch."""
+    with pytest.raises(
+        ContractError, match=r"a value for each .*\[8, 12\], received \[8\]"
+    ) as caught:
+        Trainer(program_of(mlp()), "mse").step(batch(0)[0], np.zeros(8, np.float32))
+    assert "this batch alone" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("count", "message"), [(1, "held 1 value that is NaN"), (2, "held 2 values that are NaN")]
+)
+def test_values_that_are_not_finite_are_counted_in_words_that_fit(count: int, message: str) -> None:
+    """One value is, several are."""
+
+    class Faulty:
+        """A step whose loss held that many."""
+
+        def result(self) -> list[Any]:
+            """The loss, then the slot and the count of the fault."""
+            return [np.float32(np.nan), np.array([0, count], np.int32)]
+
+    steps = Steps(("the loss",), "count", 0)
+    steps.started(Faulty())
+    steps.settle()
+    assert message in steps.faults[0]
+
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("float_cnn", "1 linear call in float32 .* inside an LSTM"),
+        ("conv3x3_relu", "no linear layer at all, and convolutions .* no 4-bit form"),
+        ("q4_embedding", "4-bit embedding.* stays frozen"),
+    ],
+)
+def test_a_program_without_4_bit_layers_is_told_what_it_lacks(name: str, message: str) -> None:
+    """Not to export again with quantize="int4" where that would change nothing."""
+    with pytest.raises(ContractError, match=f"nothing to train.*{message}"):
+        Trainer(nybble.load(FIXTURES / f"{name}.pte", device="host"))
+
+
 @pytest.mark.export
 @pytest.mark.device
 @pytest.mark.parametrize("device", ["host", "webgpu", "vulkan"])

@@ -98,11 +98,11 @@ def test_glob_that_matches_nothing_lists_the_layers() -> None:
 
 
 def test_program_without_four_bit_layers_is_refused() -> None:
-    """A float program has nothing to train, and the error says how to export one that has."""
+    """A program without a linear layer has nothing to train, however it is exported."""
     b = GraphBuilder("forward")
     x = b.input("input_0", "float32", (2, 3))
     program = program_of(b.finish([b.call("aten.relu.default", x=x)]))
-    with pytest.raises(ContractError, match='quantize="int4"'):
+    with pytest.raises(ContractError, match="it has no linear layer at all"):
         Trainer(program)
 
 
@@ -131,7 +131,7 @@ def test_operators_before_the_trained_layers_need_no_gradient() -> None:
     [
         (lambda x, y: (x, y[:5]), r"labels: expected shape \[8\], received \[5\]"),
         (lambda x, y: (x, np.where(y == y[3], 12, y)), r"labels: 12 at \[\d\] is no class"),
-        (lambda x, y: (x, y.astype(np.float32)), "labels: expected int32, received float32"),
+        (lambda x, y: (x, y.astype(np.float32)), r"int32, received float32; .*\.astype\('int32'\)"),
         (lambda x, y: (x[:, :5], y), "input_0: wrong shape"),
         (lambda x, y: (y,), "a batch is input_0"),
     ],
@@ -200,7 +200,7 @@ def test_step_that_is_not_finite_is_not_applied(device: str) -> None:
     x, labels = batch()
     x[3, 4] = np.nan
     loss = trainer.step(x, labels)
-    with pytest.raises(NonFiniteError, match="step 3: the loss held 1 values"):
+    with pytest.raises(NonFiniteError, match="step 3: the loss held 1 value that is"):
         float(loss)
     after = _states(trainer)
     for name, content in before.items():

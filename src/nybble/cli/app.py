@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import inspect as python
+import statistics
 import time
-from enum import Enum
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nybble.cli.consoles import stderr, stdout
-from nybble.cli.options import Device, Devices, External, File, Inputs, Name, Seed
+from nybble.cli.loading import load_program
+from nybble.cli.options import Device, Devices, External, File, Inputs, Name, Policy, Seed
 from nybble.cli.train import train
 from nybble.errors import NybbleError
 
 if TYPE_CHECKING:
     from nybble.compare_report import CompareReport
-    from nybble.program import Method, Program
+    from nybble.program import Method
     from nybble.verify import VerifyReport
 
 __all__ = ["app"]
@@ -31,27 +34,27 @@ app = typer.Typer(
 )
 
 
-class OnUnsupported(str, Enum):
-    """What to do with calls that the device cannot take."""
+_FURTHER_SECONDS = 0.5
+_FURTHER_CALLS = 20
+"""How many calls are timed after the first, and for how long."""
 
-    host = "host"
-    error = "error"
-
-
-_Policy = Annotated[
-    OnUnsupported,
-    typer.Option("--on-unsupported", help="Calls the device cannot take: run on host, or refuse."),
-]
 _Output = Annotated[
     Path | None,
     typer.Option(
-        "--output", "-o", metavar="FILE", help="y.npz, or y.npy (of several: y_0.npy, ...)."
+        "--output", "-o", metavar="FILE",
+        help="Write the results: all to one y.npz, or to y.npy (several to y_0.npy, y_1.npy).",
     ),
-]
+]  # fmt: skip
 _Trace = Annotated[
     Path | None,
     typer.Option("--trace", metavar="FILE", help="Write a trace for ui.perfetto.dev too."),
 ]
+
+
+def _command(function: Callable[..., None]) -> Callable[..., None]:
+    """Add a command; the list of commands shows its first sentence whole, however long."""
+    summary = (python.getdoc(function) or "").partition("\n")[0]
+    return app.command(short_help=summary)(function)
 
 
 def _print_version(asked: bool) -> None:
@@ -74,14 +77,14 @@ def _options(
     del version
 
 
-@app.command()
+@_command
 def run(
     file: File,
     inputs: Inputs = None,
     output: _Output = None,
     device: Device = "auto",
     method: Name = None,
-    on_unsupported: _Policy = OnUnsupported.host,
+    on_unsupported: Policy = "host",
     external: External = None,
 ) -> None:
     """Run a program; print or write what it returns."""
@@ -89,46 +92,46 @@ def run(
 
     if output is not None:
         check_output_path(output)
-    program = _load(file, device, on_unsupported, external)
+    program = load_program(file, device, on_unsupported, external)
     called = program.method(method)
     arrays = read_inputs(inputs or (), called.inputs)
     outputs, first = _timed(called, arrays)
+    if output is None:
+        _print_arrays(outputs, called)
+    else:
+        for path in write_outputs(output, outputs, called.outputs):
+            stderr().print(f"wrote {path}")
     told = f"{program.device}: {first * 1e3:.1f} ms, the first call"
     if program.device.name != "host":
         # Kernels are compiled in the first call; the host compiles nothing.
-        told += f"; {_timed(called, arrays)[1] * 1e3:.1f} ms, the second"
+        told += _further(called, arrays)
     stderr().print(told)
-    if output is None:
-        _print_arrays(outputs, called)
-        return
-    for path in write_outputs(output, outputs, called.outputs):
-        stderr().print(f"wrote {path}")
 
 
-@app.command()
+@_command
 def inspect(file: File, external: External = None) -> None:
     """Print a program as nybble reads it. Needs no GPU."""
-    typer.echo(str(_load(file, "host", OnUnsupported.host, external)))
+    typer.echo(str(load_program(file, "host", "host", external)))
 
 
-@app.command()
+@_command
 def verify(
     file: File,
     inputs: Inputs = None,
     device: Device = "auto",
     method: Name = None,
-    on_unsupported: _Policy = OnUnsupported.host,
+    on_unsupported: Policy = "host",
     seed: Seed = 0,
     external: External = None,
 ) -> None:
     """Compare every call with the host reference."""
-    program = _load(file, device, on_unsupported, external)
+    program = load_program(file, device, on_unsupported, external)
     called = program.method(method)
     report = called.verify(*_given_or_random(inputs, called, seed))
     _print_report(report)
 
 
-@app.command()
+@_command
 def compare(
     file: File,
     devices: Devices = None,
@@ -146,21 +149,21 @@ def compare(
             f"compare needs two devices, and received only {names[0]}: give --device twice, or "
             "leave it out for webgpu and vulkan."
         )
-    called = _load(file, "host", OnUnsupported.host, external).method(method)
+    called = load_program(file, "host", "host", external).method(method)
     arrays = _given_or_random(inputs, called, seed)
     files = tuple(external or ())
     report = nybble.compare(file, *arrays, devices=names, method=method, external=files)
     _print_report(report)
 
 
-@app.command()
+@_command
 def profile(
     file: File,
     inputs: Inputs = None,
     trace: _Trace = None,
     device: Device = "auto",
     method: Name = None,
-    on_unsupported: _Policy = OnUnsupported.host,
+    on_unsupported: Policy = "host",
     seed: Seed = 0,
     external: External = None,
 ) -> None:
@@ -169,7 +172,7 @@ def profile(
         raise NybbleError(
             f"The folder {trace.parent} of the trace {trace} does not exist: make it."
         )
-    program = _load(file, device, on_unsupported, external)
+    program = load_program(file, device, on_unsupported, external)
     called = program.method(method)
     result = called.profile(*_given_or_random(inputs, called, seed))
     stdout().print(result.table())
@@ -178,10 +181,10 @@ def profile(
         stderr().print(f"wrote {trace}: open it at https://ui.perfetto.dev")
 
 
-app.command()(train)
+_command(train)
 
 
-@app.command()
+@_command
 def doctor() -> None:
     """Say what adapters there are, and what is missing."""
     from nybble.doctor import examine, show
@@ -192,7 +195,7 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
-@app.command()
+@_command
 def demo(device: Device = "auto") -> None:
     """Classify handwritten digits, show some, and fine-tune 4-bit layers on turned ones."""
     from nybble.demo.recovery import show_recovery
@@ -204,19 +207,21 @@ def demo(device: Device = "auto") -> None:
         raise typer.Exit(1)
 
 
-def _load(file: Path, device: str, policy: OnUnsupported, external: list[Path] | None) -> Program:
-    import nybble
-
-    files = tuple(external or ())
-    return nybble.load(file, device=device, on_unsupported=policy.value, external=files)
-
-
 def _timed(method: Method, inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], float]:
     """A call's outputs and its seconds."""
     started = time.perf_counter()
     results = method(*inputs)
     seconds = time.perf_counter() - started
     return results if isinstance(results, tuple) else (results,), seconds
+
+
+def _further(method: Method, inputs: tuple[Any, ...]) -> str:
+    """What further calls take. Drivers warm up over several, so a second alone says little."""
+    seconds: list[float] = []
+    while len(seconds) < _FURTHER_CALLS and sum(seconds) < _FURTHER_SECONDS:
+        seconds.append(_timed(method, inputs)[1])
+    calls = "the second" if len(seconds) == 1 else f"the median of {len(seconds)} more"
+    return f"; {statistics.median(seconds) * 1e3:.1f} ms, {calls}"
 
 
 def _print_report(report: VerifyReport | CompareReport) -> None:

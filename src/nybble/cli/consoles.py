@@ -2,27 +2,64 @@
 
 from __future__ import annotations
 
+import io
+import sys
 import warnings
 from collections.abc import Sequence
-from typing import TextIO
+from typing import IO, TextIO, cast
 
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["print_error", "show_warnings", "stderr", "stdout"]
+from nybble.report_text import without_padding
+
+__all__ = ["print_error", "show_warnings", "stderr", "stdout", "write_what_can_be_encoded"]
 
 _PIPE_COLUMNS = 200
 
 
+class _Unpadded:
+    """A stream that is given whole lines, and writes them without spaces at their ends."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.encoding = stream.encoding
+
+    def write(self, text: str) -> int:
+        """Write ``text``."""
+        self._stream.write(without_padding(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what the stream holds back."""
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Tell that this is no terminal."""
+        return False
+
+
 def stdout() -> Console:
-    """Return a console for results. In a pipe: no colours, and wide enough to wrap nothing."""
+    """Return a console for results.
+
+    In a pipe: no colours, wide enough to wrap nothing, no spaces at the ends of lines.
+    """
     console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=_PIPE_COLUMNS)
+    if console.is_terminal:
+        return console
+    file = cast("IO[str]", _Unpadded(sys.stdout))
+    return Console(highlight=False, width=_PIPE_COLUMNS, file=file)
 
 
 def stderr() -> Console:
     """Return a console for progress, warnings and errors."""
     return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+
+
+def write_what_can_be_encoded() -> None:
+    r"""Make stdout write ``\u2588`` for what its encoding lacks, as stderr does, and not fail."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def print_error(message: str, details: Sequence[str] = ()) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from nybble.cli.app import app
-from nybble.cli.consoles import print_error, show_warnings
+from nybble.cli.consoles import print_error, show_warnings, write_what_can_be_encoded
 from nybble.errors import NybbleError, UnsupportedProgramError
 
 __all__ = ["main"]
@@ -17,9 +17,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command; ``arguments`` default to the process's own.
 
     Always ends in ``SystemExit``: 0 is success; 1 a :class:`NybbleError` or a file that cannot be
-    read or written (a sentence on stderr), or a failed verification; 2 a wrong command line; 130 an
-    interrupt. With ``NYBBLE_DEBUG=1`` in the environment a NybbleError is raised: a traceback.
+    read or written (a sentence on stderr), or a failed verification; 2 a command line that cannot
+    be understood, whatever files there are; 130 an interrupt. With ``NYBBLE_DEBUG=1`` in the
+    environment a NybbleError is raised: a traceback.
     """
+    write_what_can_be_encoded()
     show_warnings()
     try:
         app(args=None if arguments is None else list(arguments), prog_name="nybble")

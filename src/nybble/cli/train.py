@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import time
-from enum import Enum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from nybble.cli.consoles import stderr, stdout
-from nybble.cli.options import Device, File
+from nybble.cli.loading import load_program
+from nybble.cli.options import (
+    Device,
+    External,
+    File,
+    Name,
+    Policy,
+    number_option,
+    one_of,
+    pair_option,
+)
 from nybble.errors import NybbleError
 
 if TYPE_CHECKING:
@@ -23,29 +33,24 @@ _Pair: TypeAlias = tuple[Any, Any]
 """Inputs and labels."""
 
 
-class LossName(str, Enum):
-    """The losses that have a name."""
-
-    cross_entropy = "cross_entropy"
-    mse = "mse"
-
-
-def _existing(metavar: str, about: str, *names: str) -> Any:
-    return typer.Option(*names, metavar=metavar, exists=True, dir_okay=False, help=about)
-
-
 _Data = Annotated[
-    tuple[Path, Path], _existing("X Y", "Inputs and labels, a .npy each, row by row.", "--data")
+    tuple[Path, Path], pair_option("Inputs and labels, a .npy each, row by row.", "--data")
 ]
 _Out = Annotated[Path, typer.Option("--out", metavar="TUNED", help="The .pte to write.")]
-_Epochs = Annotated[int, typer.Option(min=1, help="Passes over the data.")]
-_Lr = Annotated[float, typer.Option(min=0, help="Highest learning rate of AdamW.")]
-_Decay = Annotated[float, typer.Option(min=0, help="Decay of the latents.")]
-_Loss = Annotated[LossName, typer.Option(help="What to make small.")]
+_Epochs = Annotated[int, number_option(int, 1, "Passes over the data.", "--epochs")]
+_Lr = Annotated[float, number_option(float, 0, "Highest learning rate of AdamW.", "--lr")]
+_Decay = Annotated[float, number_option(float, 0, "Decay of the latents.", "--weight-decay")]
+_Loss = Annotated[
+    str,
+    typer.Option(
+        metavar="cross_entropy|mse", parser=one_of("cross_entropy", "mse"),
+        help="What to make small.",
+    ),
+]  # fmt: skip
 _Glob = Annotated[str, typer.Option(metavar="GLOB", help="Which 4-bit layers.")]
 _Validation = Annotated[
     tuple[Path, Path] | None,
-    _existing("X Y", "Evaluate on these and not on the data.", "--validation"),
+    pair_option("Evaluate on these and not on the data.", "--validation"),
 ]
 _Checkpoint = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Write a checkpoint after every epoch.")
@@ -53,10 +58,7 @@ _Checkpoint = Annotated[
 _Plot = Annotated[
     Path | None, typer.Option(metavar="PNG", help="Draw the losses (needs matplotlib).")
 ]
-_Method = Annotated[
-    str | None, typer.Option("--method", "-m", metavar="NAME", help="The method to train.")
-]
-_Seed = Annotated[int, typer.Option(min=0, help="Of the order of rows.")]
+_Seed = Annotated[int, number_option(int, 0, "Of the order of rows.", "--seed")]
 
 
 def train(
@@ -66,33 +68,52 @@ def train(
     epochs: _Epochs = 3,
     lr: _Lr = 1e-3,
     weight_decay: _Decay = 0.01,
-    loss: _Loss = LossName.cross_entropy,
+    loss: _Loss = "cross_entropy",
     trainable: _Glob = "*",
     validation: _Validation = None,
     checkpoint: _Checkpoint = None,
     plot: _Plot = None,
     device: Device = "auto",
-    method: _Method = None,
+    method: Name = None,
+    on_unsupported: Policy = "host",
+    external: External = None,
     seed: _Seed = 0,
 ) -> None:
     """Fine-tune 4-bit layers on your data; write the program back with new codes."""
     import nybble
 
     _check_paths(out, plot, checkpoint)
+    program = load_program(file, device, on_unsupported, external)
     arrays = _arrays(data, "--data")
     shown = arrays if validation is None else _arrays(validation, "--validation")
-    program = nybble.load(file, device=device)
     rows = _rows(program.method(method))
     steps = epochs * max(1, len(arrays[0]) // rows)
     trainer = nybble.Trainer(
-        program, loss.value, trainable=trainable, method=method, seed=seed,
+        program, loss, trainable=trainable, method=method, seed=seed,
         optimizer=nybble.AdamW(lr=lr, weight_decay=weight_decay),
         schedule=nybble.Cosine(steps=steps, warmup=steps // 20),
     )  # fmt: skip
-    values = _run(trainer, arrays, shown, rows, epochs, checkpoint)
+    if external:
+        _check_save(trainer, out)
+    stderr().print(f"{program.device}: training {', '.join(x.name for x in trainer.layers)}")
+    stdout().print(f"before  {_evaluate(trainer, shown, rows)}")
+    values = _train_and_save(trainer, arrays, rows, epochs, checkpoint, out)
+    _save_plot(plot, values, f"{file.name}, {epochs} epochs")
+    _print_curve(values)
+    stdout().print(f"after   {_evaluate(trainer, shown, rows)}")
+
+
+def _train_and_save(
+    trainer: Trainer, arrays: _Pair, rows: int, epochs: int, checkpoint: Path | None, out: Path
+) -> list[float]:
+    """The losses of all steps. What is printed may fail: the program is written before."""
+    started = time.perf_counter()
+    values = _run(trainer, arrays, rows, epochs, checkpoint)
+    seconds = time.perf_counter() - started
     trainer.save(out)
+    stderr().print(f"{len(values)} steps in {seconds:.1f} s")
     stderr().print(f"wrote {out}")
-    _draw(plot, values, f"{file.name}, {epochs} epochs")
+    return values
 
 
 def _check_paths(out: Path, plot: Path | None, checkpoint: Path | None) -> None:
@@ -109,26 +130,22 @@ def _check_paths(out: Path, plot: Path | None, checkpoint: Path | None) -> None:
         raise NybbleError(f"--checkpoint {checkpoint} is a file: name a folder.")
 
 
-def _run(
-    trainer: Trainer, arrays: _Pair, shown: _Pair, rows: int, epochs: int, checkpoint: Path | None
-) -> list[float]:
-    """Evaluate, train, draw, evaluate; the losses of all steps."""
+def _check_save(trainer: Trainer, out: Path) -> None:
+    """Codes that lie in an external file cannot be written: known before the first epoch."""
+    with TemporaryDirectory(prefix=".nybble-", dir=out.parent) as folder:
+        trainer.save(Path(folder) / "untrained.pte")
+
+
+def _print_curve(values: list[float]) -> None:
     from nybble.cli.curve import draw_curve
 
-    names = ", ".join(layer.name for layer in trainer.layers)
-    stderr().print(f"{trainer.program.device}: training {names}")
-    stdout().print(f"before  {_evaluate(trainer, shown, rows)}", highlight=False)
-    started = time.perf_counter()
-    values = _epochs(trainer, arrays, rows, epochs, checkpoint)
-    seconds = time.perf_counter() - started
-    stderr().print(f"{len(values)} steps in {seconds:.1f} s")
-    after = _evaluate(trainer, shown, rows)
-    stdout().print(draw_curve(values), highlight=False)
-    stdout().print(f"after   {after}", highlight=False)
-    return values
+    console = stdout()
+    curve = draw_curve(values, min(console.width, 80) - 1, encoding=console.encoding)
+    if curve:
+        console.print(curve, markup=False)
 
 
-def _draw(plot: Path | None, values: list[float], title: str) -> None:
+def _save_plot(plot: Path | None, values: list[float], title: str) -> None:
     from nybble.cli.curve import save_plot
 
     if plot is not None:
@@ -168,7 +185,7 @@ def _evaluate(trainer: Trainer, arrays: _Pair, rows: int) -> Evaluation:
     return trainer.evaluate(whole_batches(*arrays, rows))
 
 
-def _epochs(
+def _run(
     trainer: Trainer, arrays: _Pair, rows: int, epochs: int, checkpoint: Path | None
 ) -> list[float]:
     """The losses of all steps."""
@@ -181,7 +198,9 @@ def _epochs(
         bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn(),
         bars.TimeElapsedColumn(), bars.TextColumn("left"), bars.TimeRemainingColumn(),
     )  # fmt: skip
-    with bars.Progress(*columns, console=stderr(), transient=True) as progress:
+    console = stderr()
+    hidden = not console.is_terminal
+    with bars.Progress(*columns, console=console, transient=True, disable=hidden) as progress:
         task = progress.add_task("training", total=epochs * (len(arrays[0]) // rows))
         for epoch in range(epochs):
             for batch in shuffled_batches(*arrays, rows, trainer.rng):

@@ -6,7 +6,7 @@ import platform
 
 from nybble.doctor import checks
 from nybble.doctor.checks import Check, Status, judge
-from nybble.doctor.facts import AdapterFacts, Facts, distribution, gather
+from nybble.doctor.facts import AdapterFacts, Facts, distribution, driver_variables, gather
 from nybble.doctor.show import show
 
 __all__ = [
@@ -22,4 +22,4 @@ def examine() -> tuple[Check, ...]:
 
 def driver_remedy() -> str:
     """Return how to get a GPU's driver on this machine, without looking for adapters."""
-    return checks.driver_remedy(platform.system(), distribution())
+    return checks.driver_remedy(platform.system(), distribution(), driver_variables())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from nybble.doctor.facts import AdapterFacts, Facts
+from nybble.doctor.requirements import satisfies
 
 __all__ = ["Check", "Status", "driver_remedy", "judge"]
 
@@ -60,13 +61,17 @@ def _versions(facts: Facts) -> Iterator[Check]:
         version = facts.packages.get(name)
         if version is None:
             yield Check(name, "missing", "not installed", f"pip install {name}")
-        else:
+        elif not _misfits(facts, "", [name]):
             yield Check(name, "ok", version)
+    asked = facts.requirements.get("", {})
+    for name in _misfits(facts, "", list(asked)):
+        detail = f"{facts.packages[name]} does not fit {name}{asked[name]}"
+        yield Check(name, "missing", detail, f'pip install "{name}{asked[name]}"')
 
 
 def _adapters(facts: Facts) -> Iterator[Check]:
     if facts.probe_error:
-        remedy = driver_remedy(facts.system, facts.distribution)
+        remedy = driver_remedy(facts.system, facts.distribution, facts.driver_variables)
         yield Check("WebGPU", "missing", facts.probe_error, remedy)
     for adapter in facts.adapters:
         yield from _vulkan_adapter(adapter) if adapter.through_vulkan else _adapter(adapter)
@@ -80,12 +85,11 @@ def _adapters(facts: Facts) -> Iterator[Check]:
 def _adapter(adapter: AdapterFacts) -> Iterator[Check]:
     driver = f", {adapter.driver}" if adapter.driver else ""
     detail = f"{adapter.adapter} ({adapter.kind}, {adapter.backend}{driver}){_taken(adapter)}"
+    yield Check(adapter.name, "ok", detail)
     mesa = _old_mesa(adapter)
-    if mesa is None:
-        yield Check(adapter.name, "ok", detail)
-    else:
-        detail = f"{detail}: Mesa {mesa}'s lavapipe is slow"
-        yield Check(adapter.name, "note", detail, _MESA_REMEDY)
+    if mesa is not None:
+        detail = f"Mesa {mesa}'s software driver (lavapipe) is slow"
+        yield Check("  driver", "note", detail, _MESA_REMEDY)
     if adapter.packed_dot:
         yield Check("  packed int8 dot", "missing", adapter.packed_dot, _UPDATE_DRIVER)
     else:
@@ -145,17 +149,46 @@ def _environment(facts: Facts) -> Iterator[Check]:
 
 def _extras(facts: Facts) -> Iterator[Check]:
     for extra, packages in _EXTRAS.items():
+        asked = facts.requirements.get(extra, {})
         absent = [name for name in packages if facts.packages.get(name) is None]
-        if absent:
-            detail = f"{', '.join(absent)} not installed: {_PURPOSE[extra]}"
-            yield Check(f"extra [{extra}]", "note", detail, f'pip install "nybble[{extra}]"')
+        misfits = _misfits(facts, extra, packages)
+        problems = [
+            f"{name} {facts.packages[name]} does not fit {name}{asked[name]}" for name in misfits
+        ]
+        problems += [f"{', '.join(absent)} not installed"] if absent else []
+        if problems:
+            detail = f"{'; '.join(problems)}: {_PURPOSE[extra]}"
+            wanted = [f"nybble[{extra}]"]
+            if misfits:
+                wanted = [f"{name}{asked.get(name, '')}" for name in (*misfits, *absent)]
+            remedy = " ".join(f'"{requirement}"' for requirement in wanted)
+            yield Check(f"extra [{extra}]", "note", detail, f"pip install {remedy}")
         else:
             versions = ", ".join(f"{name} {facts.packages[name]}" for name in packages)
             yield Check(f"extra [{extra}]", "ok", versions)
 
 
-def driver_remedy(system: str, distribution: str) -> str:
-    """Return how to get a driver on a system, by the names that :class:`Facts` has of it."""
+def _misfits(facts: Facts, extra: str, packages: Sequence[str]) -> list[str]:
+    """Return which installed packages have another version than nybble asks for."""
+    asked = facts.requirements.get(extra, {})
+    versions = {name: facts.packages.get(name) for name in packages if name in asked}
+    return [name for name, found in versions.items() if found and not satisfies(found, asked[name])]
+
+
+def driver_remedy(system: str, distribution: str, variables: Mapping[str, str]) -> str:
+    """Return how to get a driver on a system, by what :class:`Facts` has of it."""
+    remedy = _driver_remedy(system, distribution)
+    if system in ("Darwin", "Windows") or not variables:
+        return remedy
+    # The drivers may all be there: the loader looks at no others than those that are named.
+    named = " and ".join(f"{name}={value}" for name, value in variables.items())
+    return (
+        f"Correct or unset {named}, which tells Vulkan to use those drivers alone. "
+        f"If none is found without: {remedy}"
+    )
+
+
+def _driver_remedy(system: str, distribution: str) -> str:
     if system == "Darwin":
         return "Metal is part of macOS: run outside a virtual machine, on macOS 11 or newer."
     if system == "Windows":
@@ -169,7 +202,7 @@ def driver_remedy(system: str, distribution: str) -> str:
 
 
 def _old_mesa(adapter: AdapterFacts) -> str | None:
-    """Return the version of a lavapipe that is slow and that Dawn refuses, else None."""
+    """Return the version of a lavapipe that is slow, else None."""
     version = re.search(r"Mesa (\d+)\.([\d.]+)", adapter.driver)
     if version is None or "llvmpipe" not in adapter.adapter or int(version[1]) >= 25:
         return None
@@ -191,7 +224,7 @@ def _amount(limit: str, value: int) -> str:
 
 _EXTRAS = {
     "torch": ("torch",),
-    "export": ("torch", "torchao", "executorch", "scikit-learn"),
+    "export": ("torch", "torchao", "executorch"),
 }
 _PURPOSE = {
     "torch": "needed to pass torch tensors, not for numpy arrays",
@@ -200,8 +233,8 @@ _PURPOSE = {
 _WITHOUT_VULKAN = "Not needed: programs run through WebGPU as well."
 _UPDATE_DRIVER = "Update the GPU's driver; if it is new, please report this with the line above."
 _MESA_REMEDY = (
-    "Mesa 25 is 3 to 7 times faster, and Dawn accepts it; on Debian 12, with bookworm-backports "
-    "enabled: sudo apt-get install -t bookworm-backports mesa-vulkan-drivers"
+    "Mesa 25 is 3 to 7 times faster; on Debian 12, with bookworm-backports enabled: "
+    "sudo apt-get install -t bookworm-backports mesa-vulkan-drivers"
 )
 _NVIDIA_REMEDY = (
     "Install NVIDIA's Vulkan driver (libnvidia-gl) and libvulkan1; start a container with "

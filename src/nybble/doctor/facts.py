@@ -13,16 +13,27 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-__all__ = ["NO_ADAPTER_STATUS", "AdapterFacts", "Facts", "distribution", "gather", "read_probe"]
+from nybble.doctor.requirements import Requirements, own_requirements
+
+__all__ = [
+    "NO_ADAPTER_STATUS",
+    "AdapterFacts",
+    "Facts",
+    "distribution",
+    "driver_variables",
+    "gather",
+    "read_probe",
+]
 
 NO_ADAPTER_STATUS = 3
 """The probe's exit status where it found no adapter."""
 
 _PACKAGES = (
     *("nybble", "numpy", "wgpu", "wgpudawn", "vulkan", "jinja2", "rich", "typer"),
-    *("torch", "torchao", "executorch", "scikit-learn"),
+    *("torch", "torchao", "executorch"),
 )
 _PROBE_SECONDS = 120.0
+_DRIVER_VARIABLES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 
 
 @dataclass(frozen=True)
@@ -56,7 +67,10 @@ class AdapterFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything that the checks look at. ``packages`` has None for what is not installed."""
+    """Everything that the checks look at. ``packages`` has None for what is not installed.
+
+    ``driver_variables`` are those set that tell the Vulkan loader which drivers there are.
+    """
 
     python: tuple[int, int, int]
     system: str
@@ -67,6 +81,8 @@ class Facts:
     vulkan_problems: tuple[str, ...] = ()
     nvidia_device: bool = False
     render_node_refused: bool = False
+    requirements: Requirements = field(default_factory=dict)
+    driver_variables: Mapping[str, str] = field(default_factory=dict)
 
 
 def gather() -> Facts:
@@ -83,6 +99,8 @@ def gather() -> Facts:
         vulkan_problems=vulkan_problems,
         nvidia_device=Path("/dev/nvidiactl").exists(),
         render_node_refused=bool(nodes) and not any(os.access(node, os.W_OK) for node in nodes),
+        requirements=own_requirements(),
+        driver_variables=driver_variables(),
     )
 
 
@@ -142,6 +160,11 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+def driver_variables() -> dict[str, str]:
+    """Return the environment's variables that name the Vulkan drivers to use, with their values."""
+    return {name: os.environ[name] for name in _DRIVER_VARIABLES if os.environ.get(name)}
 
 
 def distribution() -> str:

@@ -20,14 +20,18 @@ _NAME_COLUMNS = 17
 def show(checks: Sequence[Check], console: Console) -> None:
     """Print ``checks`` as aligned columns and a last line that sums them up."""
     for check in checks:
+        name = check.name.lstrip()
+        # A line about an adapter is indented as a whole, and its details stay in their column.
+        indent = len(check.name) - len(name)
         row = Table.grid(padding=(0, 2))
         row.add_column(width=len("missing"))
-        row.add_column(width=_NAME_COLUMNS)
+        row.add_column(width=_NAME_COLUMNS - indent)
         row.add_column()
-        row.add_row(Text(check.status, _STYLES[check.status]), Text(check.name), Text(check.detail))
-        console.print(row)
+        row.add_row(Text(check.status, _STYLES[check.status]), Text(name), Text(check.detail))
+        console.print(Padding(row, (0, 0, 0, indent), expand=False))
         if check.remedy:
-            console.print(Padding(Text(f"-> {check.remedy}", "cyan"), (0, 0, 0, 9), expand=False))
+            padding = (0, 0, 0, 9 + indent)
+            console.print(Padding(Text(f"-> {check.remedy}", "cyan"), padding, expand=False))
     console.print()
     console.print(Text(_summary(checks)))
 

@@ -17,13 +17,14 @@ from nybble.export.checks import (
     check_choice,
     check_extra,
     check_group_size,
+    check_module,
     check_path,
     checked_batches,
 )
 from nybble.export.file_calls import FileCall, calls_in_file
 from nybble.export.matching import match_layers
 from nybble.export.quiet import quiet
-from nybble.export.report import ExportReport, ExportWarning, Form
+from nybble.export.report import ExportReport, ExportWarning, Form, nothing_quantized
 from nybble.export.stages import Stages
 
 if TYPE_CHECKING:
@@ -71,8 +72,9 @@ def export(  # noqa: PLR0913  (the options of one export, by keyword)
             cannot be captured or lowered, or ``path`` cannot be written.
 
     Warns:
-        ExportWarning: names each layer whose quantized form was given up, operators left
-            outside VulkanBackend, and a module found in training mode.
+        ExportWarning: says that nothing was quantized, and why; names each layer whose quantized
+            form was given up, operators left outside VulkanBackend, and a module found in
+            training mode.
     """
     check_choice("quantize", quantize, (None, "int8", "int4", "int8-dynamic"))
     check_choice("partitioner", partitioner, ("vulkan", "webgpu"))
@@ -85,6 +87,7 @@ def export(  # noqa: PLR0913  (the options of one export, by keyword)
         )
     target = check_path(path)
     check_extra()
+    check_module(module)
     inputs = as_batch(example_inputs, "example_inputs")
     batches = None
     if calibration is not None:
@@ -135,7 +138,11 @@ def _export(request: _Request, stages: Stages) -> ExportReport:
         size=len(lowered.program),
         layers=layers,
         outside=outside,
-        warnings=(*given_up, *_outside_warnings(calls, partitioner.__name__)),
+        warnings=(
+            *nothing_quantized(request.module, request.form, layers),
+            *given_up,
+            *_outside_warnings(calls, partitioner.__name__),
+        ),
         seconds=stages.seconds,
         reference=graph,
     )

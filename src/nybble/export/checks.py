@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nybble.errors import NybbleError
+from nybble.source import as_path
 
 if TYPE_CHECKING:
     import torch
@@ -18,6 +19,7 @@ __all__ = [
     "check_choice",
     "check_extra",
     "check_group_size",
+    "check_module",
     "check_path",
     "checked_batches",
     "first_line",
@@ -38,9 +40,11 @@ def check_extra() -> None:
     """Raise NybbleError unless the packages of the extra are installed."""
     missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
+        *most, last = missing
+        listed = f"{', '.join(most)} and {last}" if most else last
         raise NybbleError(
-            f"nybble.export needs {', '.join(missing)}, which is not installed: "
-            "pip install nybble[export]."
+            f"nybble.export needs {listed}, which {'are' if most else 'is'} not installed: "
+            'pip install "nybble[export]"'
         )
 
 
@@ -63,7 +67,7 @@ def check_group_size(size: object) -> None:
 
 def check_path(path: str | os.PathLike[str]) -> Path:
     """``path`` as a Path that can be written; raises NybbleError otherwise."""
-    target = Path(path)
+    target = as_path(path, "path")
     if target.is_dir():
         raise NybbleError(f"{target} is a folder: give the name of the file to write.")
     if not target.parent.is_dir():
@@ -71,6 +75,20 @@ def check_path(path: str | os.PathLike[str]) -> Path:
     if not os.access(target if target.exists() else target.parent, os.W_OK):
         raise NybbleError(f"{target} cannot be written: permission denied.")
     return target
+
+
+def check_module(module: object) -> None:
+    """Raise NybbleError unless ``module`` is a torch module, made and not only its class."""
+    import torch
+
+    if isinstance(module, torch.nn.Module):
+        return
+    received, advice = type(module).__name__, ""
+    if isinstance(module, type):
+        received, advice = f"the class {module.__name__}", "; make an instance of it"
+    elif callable(module):
+        advice = "; put what it computes into the forward of a module"
+    raise NybbleError(f"module: expected a torch.nn.Module, received {received}{advice}.")
 
 
 def as_batch(value: Any, name: str) -> tuple[torch.Tensor, ...]:
@@ -94,6 +112,11 @@ def checked_batches(
 
     ``static`` asks for equal shapes, not only for equal ranks.
     """
+    if not isinstance(batches, Iterable):
+        raise NybbleError(
+            "calibration: expected batches of typical inputs, such as a list of tensors, received "
+            f"{type(batches).__name__}."
+        )
     count = 0
     for count, value in enumerate(batches, start=1):
         name = f"calibration batch {count - 1}"

@@ -13,7 +13,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["ExportReport", "ExportWarning", "Form", "LayerReport"]
+__all__ = ["ExportReport", "ExportWarning", "Form", "LayerReport", "nothing_quantized"]
 
 Form: TypeAlias = Literal["float32", "int8", "int4", "int8-dynamic"]
 """What a layer computes on. With "int8-dynamic" its weight is in int4, its input in int8."""
@@ -96,6 +96,9 @@ class ExportReport:
         size = f"{self.path}: {self.size:,} bytes"
         return ", ".join((size, *(listed or [f"0 of {total} layers quantized"])))
 
+    def __repr__(self) -> str:
+        return f"<ExportReport {self.summary}>"
+
     def __str__(self) -> str:
         """The summary; below it, where a form was asked for, the layers in float32 and why."""
         kept: dict[str, list[str]] = {}
@@ -104,6 +107,28 @@ class ExportReport:
                 kept.setdefault(layer.reason, []).append(f"{layer.path} ({layer.kind})")
         lines = (f"  float32: {_listed(names)}: {reason}" for reason, names in kept.items())
         return "\n".join((self.summary, *lines))
+
+
+def nothing_quantized(
+    module: torch.nn.Module, asked: Form, layers: Sequence[LayerReport]
+) -> list[str]:
+    """The sentence that says so where no layer is in the form asked for; else nothing."""
+    if asked == "float32" or any(layer.form != "float32" for layer in layers):
+        return []
+    start = f'quantize="{asked}" quantized nothing of {type(module).__name__}: '
+    given_up = sum(layer.given_up for layer in layers)
+    if given_up:
+        follows = "the next warning says" if given_up == 1 else "the next warnings say"
+        return [f"{start}{follows} why."]
+    kinds = ", ".join(dict.fromkeys(layer.kind for layer in layers))
+    if asked == "int8":
+        found = f"it has {kinds} alone" if kinds else "it has none"
+        return [f"{start}only convolutions, Linear layers and sums have an int8 form, and {found}."]
+    if kinds:
+        return [
+            f"{start}only Linear and Embedding layers have a 4-bit form, and it has {kinds} alone."
+        ]
+    return [f"{start}it has no Linear or Embedding layer, and only those have a 4-bit form."]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from nybble.arguments import is_integer
 from nybble.contract import Array
 from nybble.errors import ContractError
 
@@ -27,6 +29,7 @@ def shuffled_batches(
         ContractError: the lengths differ, or there is not one batch.
     """
     _check(x, labels, rows)
+    _check_generator(rng)
     order = rng.permutation(len(x))
     for start in range(0, len(x) - rows + 1, rows):
         chosen = order[start : start + rows]
@@ -54,7 +57,21 @@ def whole_batches(x: Array, labels: Array, rows: int) -> Iterator[tuple[Array, A
         yield part, known
 
 
-def _check(x: Array, labels: Array, rows: int) -> None:
+def _check_generator(rng: Any) -> None:
+    if not isinstance(rng, np.random.Generator):
+        kind = type(rng).__name__
+        raise ContractError(f"rng: expected numpy.random.default_rng(seed), received {kind}")
+
+
+def _check(x: Any, labels: Any, rows: int) -> None:
+    for array in (x, labels):
+        if not isinstance(array, np.ndarray):
+            raise ContractError(
+                f"data: expected numpy arrays, received {type(array).__name__}; convert it with "
+                "numpy.asarray"
+            )
+    if not is_integer(rows, least=1):
+        raise ContractError(f"rows: expected a positive integer, received {rows!r}")
     if x.ndim == 0 or labels.ndim == 0 or len(x) != len(labels):
         raise ContractError(
             f"data: expected as many labels as inputs, received inputs {list(x.shape)} and "

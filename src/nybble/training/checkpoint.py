@@ -15,6 +15,7 @@ import numpy as np
 
 from nybble.contract import Array
 from nybble.errors import ContractError, NybbleError, ProgramFormatError
+from nybble.source import as_path
 
 from .files import read_safetensors, remove_leftovers, safetensors_bytes, write_whole
 from .optimizer import AdamW, Constant, Cosine, Linear, Schedule
@@ -55,7 +56,7 @@ def write_checkpoint(
         NybbleError: it cannot be written; the previous one is untouched.
         ContractError: the schedule is of the caller's own making.
     """
-    folder = Path(directory)
+    folder = as_path(directory, "directory")
     copy = folder / _PROGRAM
     for file in (copy, folder / _FILE):
         remove_leftovers(file)
@@ -95,7 +96,7 @@ def read_checkpoint(directory: str | os.PathLike[str]) -> tuple[Checkpoint, byte
         NybbleError: there is none, or it cannot be read.
         ProgramFormatError: it is damaged, or of another program than the one beside it.
     """
-    folder = Path(directory)
+    folder = as_path(directory, "directory")
     if not (folder / _FILE).is_file():
         raise NybbleError(f"{folder} holds no checkpoint ({_FILE} is missing)")
     states, metadata = read_safetensors(folder / _FILE)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from nybble.errors import ContractError
 
 from .loss import Loss
 
-__all__ = ["Evaluation", "Totals"]
+__all__ = ["Evaluation", "Totals", "checked_batches"]
 
 
 @dataclass(frozen=True)
@@ -62,3 +63,21 @@ class Totals:
         share = max(1, self._count)
         accuracy = self._right / share if self._classes else None
         return Evaluation(self._loss / share, accuracy, self._count)
+
+
+def checked_batches(batches: Any) -> Iterator[Sequence[Any]]:
+    """The batches, each a tuple or a list.
+
+    Raises:
+        ContractError: they are no iterable, or one of them is of another kind.
+    """
+    if not isinstance(batches, Iterable):
+        kind = type(batches).__name__
+        raise ContractError(f"evaluate: expected batches of (inputs, labels), received {kind}")
+    for batch in batches:
+        if not isinstance(batch, (tuple, list)):
+            raise ContractError(
+                "evaluate: expected batches of (inputs, labels), each a tuple, received one that "
+                f"is of type {type(batch).__name__}"
+            )
+        yield batch

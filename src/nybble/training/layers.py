@@ -12,11 +12,14 @@ from nybble.contract import Array
 from nybble.errors import ContractError
 from nybble.graph import Call, Graph, Value
 from nybble.ops.linear_q4.layout import codes_of_bytes
+from nybble.words import counted
 
 __all__ = ["OPERATORS", "QuantizedLayer", "find_layers", "select_layers"]
 
 OPERATORS = ("et_vk.linear_q4gsw.default", "et_vk.linear_dq8ca_q4gsw.default")
 """Linear layers whose 4-bit codes can be trained."""
+
+_OTHER_LINEAR = ("aten.linear.", "aten.addmm.", "aten.mm.", "linear_q8", "q8ta_linear", "qcs4w")
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +87,9 @@ class QuantizedLayer:
         n, k = self.features
         return f"{self.name} [{n}, {k}]"
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 def find_layers(graph: Graph) -> tuple[QuantizedLayer, ...]:
     """The layers with constant codes and scales, named ``METHOD.linear_I`` in call order.
@@ -101,9 +107,28 @@ def find_layers(graph: Graph) -> tuple[QuantizedLayer, ...]:
     if not found:
         raise ContractError(
             f"method '{graph.name}' has no linear layer with constant 4-bit weights, so there is "
-            'nothing to train; export it with nybble.export.export(..., quantize="int4")'
+            f"nothing to train; {_what_instead(graph)}"
         )
     return tuple(found)
+
+
+def _what_instead(graph: Graph) -> str:
+    """What to do about a program without 4-bit linear layers, by what it has in their place."""
+    names = [call.operator.name for call in graph.calls]
+    linear = sum(any(part in name for part in _OTHER_LINEAR) for name in names)
+    if linear:
+        return (
+            f"it has {counted(linear, 'linear call')} in float32 or int8. Those of Linear modules "
+            'become 4-bit with quantize="int4" where group_size divides their input features and '
+            "their output features are a multiple of 4; those inside an LSTM, a GRU or a "
+            "MultiheadAttention do not. The report of nybble.export.export says which and why"
+        )
+    if any("embedding_q4gsw" in name for name in names):
+        return "it has a 4-bit embedding, which stays frozen; add a linear layer to the module"
+    return (
+        "it has no linear layer at all, and convolutions and recurrent layers have no 4-bit form; "
+        "add a linear layer to the module, or train before the export"
+    )
 
 
 def select_layers(

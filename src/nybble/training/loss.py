@@ -29,9 +29,9 @@ def labels_spec(loss: Loss, graph: Graph, labels: Any = None) -> tuple[str, tupl
         ContractError: the loss is unknown, or does not fit the program's first output.
     """
     if callable(loss):
-        array = np.asarray(labels)
+        array = _as_array(labels)
         return _narrow_name(array.dtype), array.shape
-    if loss not in _NAMES:
+    if not isinstance(loss, str) or loss not in _NAMES:
         raise ContractError(
             f"loss: expected 'cross_entropy', 'mse' or a function, received {loss!r}"
         )
@@ -89,15 +89,15 @@ def check_labels(
     Raises:
         ContractError: another shape or kind of number, or a class that does not exist.
     """
-    array = np.asarray(labels)
+    array = _as_array(labels)
     if array.shape != shape:
-        raise ContractError(
-            f"labels: expected shape {list(shape)}, received {list(array.shape)}; the program "
-            "was exported for this batch alone"
-        )
+        raise ContractError(_wrong_shape(loss, array.shape, shape, classes))
     wanted = np.dtype(dtype).kind
     if (array.dtype.kind in "iu") != (wanted == "i") or array.dtype.kind not in "iuf":
-        raise ContractError(f"labels: expected {dtype}, received {array.dtype.name}")
+        raise ContractError(
+            f"labels: expected {dtype}, received {array.dtype.name}; convert them first, for "
+            f"example with .astype('{dtype}')"
+        )
     if loss == "cross_entropy" and array.size and int(array.max()) >= classes:
         at = np.unravel_index(int(array.argmax()), array.shape)
         raise ContractError(
@@ -107,6 +107,40 @@ def check_labels(
     if wanted == "i":
         array = _within_int32(array, negative_counts=loss != "cross_entropy")
     return np.ascontiguousarray(array, np.dtype(dtype))
+
+
+def _as_array(labels: Any) -> Array:
+    try:
+        array = np.asarray(labels)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ContractError(f"labels: expected an array of numbers ({error})") from error
+    if array.dtype == object:
+        kind = type(labels).__name__
+        raise ContractError(f"labels: expected an array of numbers, received {kind}")
+    return array
+
+
+def _wrong_shape(
+    loss: Loss, received: tuple[int, ...], shape: tuple[int, ...], classes: int
+) -> str:
+    """What is wrong: the form that the loss takes, or only how many rows there are."""
+    told = f"shape {list(shape)}, received {list(received)}"
+    if len(received) == len(shape) and received[1:] == shape[1:]:
+        return f"labels: expected {told}; the program was exported for this batch alone"
+    if loss == "mse":
+        return f"labels: mse takes a value for each of the first output's, {told}"
+    if loss != "cross_entropy":
+        return f"labels: expected {told}; those of the first batch decide the shape"
+    advice = ""
+    if received == (*shape, classes):
+        advice = "; of one-hot labels take the classes' numbers, labels.argmax(-1)"
+    elif math.prod(received) == math.prod(shape):
+        sizes = ", ".join(map(str, shape))
+        advice = f"; the same numbers in that shape are labels.reshape({sizes})"
+    return (
+        "labels: cross_entropy takes one class a row of the first output, an integer: expected "
+        f"{told}{advice}"
+    )
 
 
 def _within_int32(array: Array, *, negative_counts: bool) -> Array:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from nybble.arguments import is_number
 from nybble.contract import Array
 from nybble.errors import ContractError
 
@@ -36,9 +38,10 @@ class AdamW:
     def __post_init__(self) -> None:
         for name in ("lr", "eps", "weight_decay"):
             value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
+            if not (is_number(value) and value >= 0):
                 raise ContractError(f"AdamW: expected {name} >= 0, received {value!r}")
-        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+        pair = isinstance(self.betas, Sequence) and len(self.betas) == 2
+        if not pair or not all(is_number(beta) and 0 <= beta < 1 for beta in self.betas):
             raise ContractError(
                 f"AdamW: expected betas of two numbers in [0, 1), received {self.betas!r}"
             )
@@ -66,10 +69,17 @@ def _warm(step: int, warmup: int) -> float:
 
 
 def _check(name: str, warmup: int, steps: int | None, final: float) -> None:
-    if warmup < 0 or (steps is not None and steps < max(1, warmup)) or not 0 <= final <= 1:
+    numbers = [warmup, final, *([] if name == "Constant" else [steps])]
+    fits = (
+        all(map(is_number, numbers))
+        and warmup >= 0
+        and (steps is None or steps >= max(1, warmup))
+        and 0 <= final <= 1
+    )
+    if not fits:
         raise ContractError(
             f"{name}: expected 0 <= warmup <= steps and final in [0, 1], received "
-            f"warmup={warmup}, steps={steps}, final={final}"
+            f"warmup={warmup!r}, steps={steps!r}, final={final!r}"
         )
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
+
+from nybble.arguments import is_integer, is_number
 from nybble.errors import ContractError
+from nybble.program import Method, Program
 
 from .optimizer import AdamW, Schedule
 from .pending import OnNonFinite
 
-__all__ = ["Mode", "Options"]
+__all__ = ["Mode", "Options", "check_program", "checked_globs", "generator"]
 
 Mode = Literal["latent", "adapter"]
 
@@ -52,13 +57,54 @@ class Options:
                 "nybble.Cosine(...), or another schedule",
             ),
             "memory_budget": (
-                self.memory_budget is None or isinstance(self.memory_budget, Integral),
+                self.memory_budget is None or (is_integer(self.memory_budget, least=0)),
                 "a number of bytes, or None",
             ),
-            "rank": (isinstance(self.rank, Integral), "a positive integer"),
+            "alpha": (is_number(self.alpha), "a number"),
+            "rank": (is_integer(self.rank, least=1), "a positive integer"),
         }
         for name, (fits, expected) in checks.items():
             if not fits:
                 raise ContractError(
                     f"{name}: expected {expected}, received {getattr(self, name)!r}"
                 )
+
+
+def check_program(program: Any) -> None:
+    """Raise ContractError unless ``program`` is a loaded program."""
+    if isinstance(program, Program):
+        return
+    advice = ""
+    if isinstance(program, Method):
+        advice = f"; pass the program and method={program.name!r}"
+    elif isinstance(program, (str, os.PathLike)):
+        advice = f"; nybble.load({os.fspath(program)!r}) gives one"
+    raise ContractError(
+        f"program: expected a loaded program, received {type(program).__name__}{advice}"
+    )
+
+
+def checked_globs(trainable: Any) -> str | tuple[str, ...]:
+    """``trainable`` as a glob, or a tuple of them.
+
+    Raises:
+        ContractError: it is of another kind.
+    """
+    if isinstance(trainable, str):
+        return trainable
+    if isinstance(trainable, Iterable):
+        globs = tuple(trainable)
+        if all(isinstance(glob, str) for glob in globs):
+            return globs
+    raise ContractError(f"trainable: expected a glob or several, received {trainable!r}")
+
+
+def generator(seed: Any) -> np.random.Generator:
+    """The trainer's random numbers.
+
+    Raises:
+        ContractError: the seed is no integer from 0 on.
+    """
+    if not is_integer(seed, least=0):
+        raise ContractError(f"seed: expected an integer from 0 on, received {seed!r}")
+    return np.random.default_rng(int(seed))

@@ -8,6 +8,7 @@ from typing import Literal
 
 from nybble.devices.base import Pending
 from nybble.errors import NybbleError
+from nybble.words import counted
 
 __all__ = ["NonFiniteError", "OnNonFinite", "StepLoss", "Steps"]
 
@@ -101,7 +102,8 @@ class Steps:
     def _note(self, number: int, slot: int, count: int) -> None:
         self.skipped += 1
         sentence = (
-            f"step {number}: {self._checked[slot]} held {count} values that are NaN or infinite; "
+            f"step {number}: {self._checked[slot]} held {counted(count, 'value')} that "
+            f"{'is' if count == 1 else 'are'} NaN or infinite; "
             "the step was not applied"
         )
         self.faults.append(sentence)

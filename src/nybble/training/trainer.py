@@ -12,6 +12,8 @@ import numpy as np
 from nybble.contract import Array
 from nybble.errors import ContractError, NybbleError
 from nybble.program import Method, Program, load
+from nybble.source import as_path
+from nybble.words import counted
 
 from .adapter import adapter_config, adapter_tensors, new_adapters
 from .checkpoint import (
@@ -22,12 +24,12 @@ from .checkpoint import (
     write_checkpoint,
 )  # fmt: skip
 from .engine import Engine
-from .evaluation import Evaluation, Totals
+from .evaluation import Evaluation, Totals, checked_batches
 from .files import safetensors_bytes, write_whole
 from .layers import QuantizedLayer, find_layers, select_layers
 from .loss import Loss, check_labels, labels_spec
 from .optimizer import AdamW, Constant, Schedule, hyper_table
-from .options import Mode, Options
+from .options import Mode, Options, check_program, checked_globs, generator
 from .pending import OnNonFinite, StepLoss, Steps
 from .rewrite import rewrite_program
 from .sharing import refuse_frozen_sharers, refuse_merging_shared, with_stored_codes_once
@@ -85,12 +87,13 @@ class Trainer:
         alpha: float = 16.0,
         seed: int = 0,
     ) -> None:
-        globs = trainable if isinstance(trainable, str) else tuple(trainable)
+        check_program(program)
+        globs = checked_globs(trainable)
         self._options = Options(
             globs, mode, optimizer or AdamW(), schedule or Constant(), memory_budget,
             on_nonfinite, method, rank, alpha,
         )  # fmt: skip
-        self.rng = np.random.default_rng(seed)
+        self.rng = generator(seed)
         self.program = program
         self.loss = loss
         self._method = program.method(method)
@@ -142,7 +145,7 @@ class Trainer:
         """
         self._steps.settle()
         totals = Totals(self.loss)
-        for batch in batches:
+        for batch in checked_batches(batches):
             arrays = self._batch(batch)
             loss, *outputs = self.engine.loss(arrays)
             totals.add(float(loss), outputs, arrays[-1])
@@ -194,7 +197,7 @@ class Trainer:
             NybbleError: the file cannot be written, or the weights are not in the program.
             ContractError: adapters that are not merged cannot go into a program.
         """
-        target = Path(path)
+        target = as_path(path, "path")
         if self._adapters and target.suffix != ".pte":
             self._save_adapters(target)
             return
@@ -265,6 +268,8 @@ class Trainer:
             ContractError: ``program`` is another one than the checkpoint's.
         """
         saved, data = read_checkpoint(directory)
+        if program is not None:
+            check_program(program)
         program = program or load(data, device=device)
         if program_digest(program.data) != saved.program:
             raise ContractError(
@@ -280,6 +285,12 @@ class Trainer:
         trainer = cls(program, known, **settings)
         trainer._restore(directory, saved.states, (labels[0], tuple(labels[1])), rng, skipped)
         return trainer
+
+    def __repr__(self) -> str:
+        trained = counted(len(self.layers), "adapter" if self._adapters else "layer")
+        steps = "closed" if self._closed else f"{counted(self._steps.applied, 'step')} applied"
+        where = f"{self._method.name} on {self.program.device.name}"
+        return f"<Trainer of {where}: {trained}, {steps}>"
 
     def close(self) -> None:
         """Free what the device holds for training; the program stays. Nothing else can follow."""

@@ -2,7 +2,7 @@
 
 Each thread of a subgroup holds eight elements of a result matrix; a left or right matrix is the
 place that it is loaded from, read when it is multiplied. Meant for the form in which our kernels
-are written, and refuses any other. Bounds of loops are no constants, so that none is unrolled.
+are written, and refuses any other. Loops have no constant bound, so that none is unrolled.
 """
 
 from __future__ import annotations
@@ -27,19 +27,18 @@ _THREADS = re.compile(
 )
 _WORDS = {"vec4<u32>": 4, "vec2<u32>": 2, "u32": 1, "f32": 1}
 _RESULTS = {"i8": "i32", "bf16": "f32"}
-_ELEMENTWISE = """
-fn times(a: array<i32, 8>, factor: i32) -> array<i32, 8> {
-  var r = a;
-  for (var e = 0u; e < 8u + params.zero; e++) { r[e] = a[e] * factor; }
-  return r;
-}
+_EACH = range(8)
+"""A thread's elements of a result matrix: half a row. Indices are constants: some compilers make
+a choice among all elements of any other."""
+_ELEMENTWISE = f"""
+fn times(a: array<i32, 8>, factor: i32) -> array<i32, 8> {{
+  return array<i32, 8>({", ".join(f"a[{e}] * factor" for e in _EACH)});
+}}
 fn scaled(
   sum: array<f32, 8>, a: array<i32, 8>, x: array<f32, 8>, w: array<f32, 8>
-) -> array<f32, 8> {
-  var r = sum;
-  for (var e = 0u; e < 8u + params.zero; e++) { r[e] = sum[e] + f32(a[e]) * x[e] * w[e]; }
-  return r;
-}
+) -> array<f32, 8> {{
+  return array<f32, 8>({", ".join(f"sum[{e}] + f32(a[{e}]) * x[{e}] * w[{e}]" for e in _EACH)});
+}}
 """
 
 
@@ -97,15 +96,14 @@ class _Text:
         result = _RESULTS[left.element]
         a, b = self.element(left), self.element(right)
         name = f"product_{a}_{b}"
+        adds = "\n".join(f"    r[{e}] += each * {b}(b, first + {e}u, k);" for e in _EACH)
         self.functions[name] = f"""
 fn {name}(a: vec2<u32>, b: vec2<u32>, sum: array<{result}, 8>, thread: u32) -> array<{result}, 8> {{
   var r = sum;
-  for (var e = 0u; e < 8u + params.zero; e++) {{
-    let row = (thread * 8u + e) / 16u;
-    let column = (thread * 8u + e) % 16u;
-    for (var k = 0u; k < {left.depth}u + params.zero; k++) {{
-      r[e] += {a}(a, row, k) * {b}(b, column, k);
-    }}
+  let first = thread % 2u * 8u;
+  for (var k = 0u; k < {left.depth}u + params.zero; k++) {{
+    let each = {a}(a, thread / 2u, k);
+{adds}
   }}
   return r;
 }}"""
@@ -113,17 +111,15 @@ fn {name}(a: vec2<u32>, b: vec2<u32>, sum: array<{result}, 8>, thread: u32) -> a
 
     def loaded(self, array: str, by_column: str) -> str:
         """A function that reads a result matrix."""
-        major, minor = ("column", "row") if by_column == "true" else ("row", "column")
+        first, step = ("thread % 2u * 8u * place.y + thread / 2u", "place.y")
+        if by_column == "false":
+            first, step = ("thread / 2u * place.y + thread % 2u * 8u", "1u")
         name = f"loaded_{array}_{by_column}"
+        elements = ", ".join(f"{array}[first + {e}u * {step}]" for e in _EACH)
         self.functions[name] = f"""
 fn {name}(place: vec2<u32>, thread: u32) -> array<f32, 8> {{
-  var r: array<f32, 8>;
-  for (var e = 0u; e < 8u + params.zero; e++) {{
-    let row = (thread * 8u + e) / 16u;
-    let column = (thread * 8u + e) % 16u;
-    r[e] = {array}[place.x + {major} * place.y + {minor}];
-  }}
-  return r;
+  let first = place.x + {first};
+  return array<f32, 8>({elements});
 }}"""
         return name
 
@@ -131,13 +127,16 @@ fn {name}(place: vec2<u32>, thread: u32) -> array<f32, 8> {{
         """A function that writes a result matrix, row by row."""
         width = _WORDS[self.arrays[array]]
         name = f"stored_{array}"
+        words = [f"bitcast<u32>(s[{e}])" for e in _EACH]
+        stores = "\n".join(
+            f"  {array}[first + {at}u] = vec{width}<u32>("
+            f"{', '.join(words[at * width : (at + 1) * width])});"
+            for at in range(8 // width)
+        )
         self.functions[name] = f"""
 fn {name}(place: vec2<u32>, s: array<{element}, 8>, thread: u32) {{
-  var given = s;
-  for (var e = 0u; e < 8u + params.zero; e++) {{
-    let at = (place.x + (thread * 8u + e) / 16u * place.y) * {width}u + (thread * 8u + e) % 16u;
-    {array}[at / {width}u][at % {width}u] = bitcast<u32>(given[e]);
-  }}
+  let first = place.x + thread / 2u * place.y + thread % 2u * {8 // width}u;
+{stores}
 }}"""
         return name
 

@@ -10,13 +10,14 @@ import pytest
 
 from imitate_matrix_units import imitated
 from nybble.contract import REGISTRY, Kernel
-from nybble.devices import Device
+from nybble.devices import Device, devices, open_device
 from nybble.graph import Call, single_call
-from nybble.plan import Capabilities, Dispatch, make_plan
+from nybble.plan import Capabilities, Dispatch, Plan, make_plan
 from nybble.plan.choose import why_unviable
 from nybble.testing import compare, run_expected
 
 UNITS = ("i8xi8->i32 16x16x32", "bf16xbf16->f32 16x16x16")
+ADAPTERS = [info.name for info in devices() if info.name != "host"]
 _RNG = np.random.default_rng(0)
 
 
@@ -129,11 +130,8 @@ def _kernel(call: Call, shader: str, device: Capabilities) -> Kernel:
     )
 
 
-@pytest.mark.slow
-@pytest.mark.device
-@pytest.mark.parametrize("case", CASES)
-def test_a_kernel_for_matrix_units_equals_the_reference(device: Device, case: str) -> None:
-    """Tiles, tails, parts, scales and the repair of NaN are right, whatever multiplies."""
+def _imitated_plan(case: str, device: Device) -> tuple[Plan, Kernel, list[Any]]:
+    """The plan of a case on a device that is taken for one with matrix units, and its inputs."""
     name, arguments, shader = CASES[case]
     constants = tuple(n for n in ("weight", "scales", "weight_scales", "bias") if n in arguments)
     graph, inputs = single_call(REGISTRY[name], arguments, constants)
@@ -149,14 +147,36 @@ def test_a_kernel_for_matrix_units_equals_the_reference(device: Device, case: st
         for step in plan.steps
     )
     assert steps != plan.steps
-    executable = device.prepare(replace(plan, steps=steps))
+    return replace(plan, steps=steps), kernel, inputs
+
+
+@pytest.mark.slow
+@pytest.mark.device
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("adapter", [name for name in ADAPTERS if name.startswith("vulkan")])
+def test_a_kernel_for_matrix_units_equals_the_reference(adapter: str, case: str) -> None:
+    """Tiles, tails, parts, scales and the repair of NaN are right, whatever multiplies."""
+    device = open_device(adapter)
+    plan, kernel, inputs = _imitated_plan(case, device)
+    executable = device.prepare(plan)
     try:
         actual = executable.run(inputs)
     finally:
         executable.close()
 
+    name, arguments, _ = CASES[case]
     exact, precision = REGISTRY[name].exact, kernel.precision
-    expected = run_expected(name, arguments)
-    assert [None] == [
-        compare(*both, exact, precision) for both in zip(expected, actual, strict=True)
-    ]
+    pairs = zip(run_expected(name, arguments), actual, strict=True)
+    assert [None] == [compare(one, other, exact, precision) for one, other in pairs]
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("adapter", [name for name in ADAPTERS if not name.startswith("vulkan")])
+def test_a_kernel_for_matrix_units_is_the_language_of_browsers(adapter: str, case: str) -> None:
+    """Apart from the units themselves, WebGPU's own compilers take the shaders."""
+    device: Any = open_device(adapter)
+    plan, _, _ = _imitated_plan(case, device)
+    for step in plan.steps:
+        if isinstance(step, Dispatch):
+            device.handle.create_shader_module(code=step.shader)

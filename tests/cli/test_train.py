@@ -253,3 +253,26 @@ def test_external_files_and_the_policy_reach_the_loader(
     assert (1, "") == (ended.status, ended.out)
     assert "Error: the weights are not in the program" in ended.err
     assert "training" not in ended.err
+
+
+def test_steps_that_are_not_finite_end_the_training_or_are_left_out(
+    command: Command, fixtures: Path, data: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """A NaN in one row: an error that names the step, or with ``count`` steps that are told."""
+    x = np.load(data[0])
+    x[5, 3] = np.nan
+    np.save(data[0], x)
+    out = tmp_path / "tuned.pte"
+    arguments = (
+        "train", fixtures / "q4_mlp_batch8.pte", "--data", *data, "--out", out, "--epochs", "4",
+        "--device", "host", "--validation", *data,
+    )  # fmt: skip
+    ended = command(*arguments)
+    assert 1 == ended.status
+    assert "NaN or infinite; the step was not applied" in ended.err
+    assert not out.exists()
+
+    ended = command(*arguments, "--on-nonfinite", "count")
+    assert 0 == ended.status, ended.err
+    assert re.search(r"^36 steps in \d+\.\d s, [34] of them not applied$", ended.err, re.MULTILINE)
+    assert out.exists()

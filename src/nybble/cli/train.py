@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
@@ -25,6 +25,7 @@ from nybble.errors import NybbleError
 
 if TYPE_CHECKING:
     from nybble.training import Evaluation, Trainer
+    from nybble.training.pending import OnNonFinite
 
 __all__ = ["train"]
 
@@ -45,6 +46,13 @@ _Loss = Annotated[
     typer.Option(
         metavar="cross_entropy|mse", parser=one_of("cross_entropy", "mse"),
         help="What to make small.",
+    ),
+]  # fmt: skip
+_OnNonFinite = Annotated[
+    str,
+    typer.Option(
+        "--on-nonfinite", metavar="error|count", parser=one_of("error", "count"),
+        help="What a NaN or an infinity does: ends the training, or its step is left out.",
     ),
 ]  # fmt: skip
 _Glob = Annotated[str, typer.Option(metavar="GLOB", help="Which 4-bit layers.")]
@@ -78,6 +86,7 @@ def train(
     on_unsupported: Policy = "host",
     external: External = None,
     seed: _Seed = 0,
+    on_nonfinite: _OnNonFinite = "error",
 ) -> None:
     """Fine-tune 4-bit layers on your data; write the program back with new codes."""
     import nybble
@@ -87,11 +96,10 @@ def train(
     arrays = _arrays(data, "--data")
     shown = arrays if validation is None else _arrays(validation, "--validation")
     rows = _rows(program.method(method))
-    steps = epochs * max(1, len(arrays[0]) // rows)
     trainer = nybble.Trainer(
         program, loss, trainable=trainable, method=method, seed=seed,
-        optimizer=nybble.AdamW(lr=lr, weight_decay=weight_decay),
-        schedule=nybble.Cosine(steps=steps, warmup=steps // 20),
+        on_nonfinite=cast("OnNonFinite", on_nonfinite),
+        **_course(epochs * max(1, len(arrays[0]) // rows), lr, weight_decay),
     )  # fmt: skip
     if external:
         _check_save(trainer, out)
@@ -103,6 +111,16 @@ def train(
     stdout().print(f"after   {_evaluate(trainer, shown, rows)}")
 
 
+def _course(steps: int, lr: float, weight_decay: float) -> dict[str, Any]:
+    """The optimizer, and a learning rate that rises for a twentieth of the steps and falls."""
+    import nybble
+
+    return {
+        "optimizer": nybble.AdamW(lr=lr, weight_decay=weight_decay),
+        "schedule": nybble.Cosine(steps=steps, warmup=steps // 20),
+    }
+
+
 def _train_and_save(
     trainer: Trainer, arrays: _Pair, rows: int, epochs: int, checkpoint: Path | None, out: Path
 ) -> list[float]:
@@ -111,7 +129,8 @@ def _train_and_save(
     values = _run(trainer, arrays, rows, epochs, checkpoint)
     seconds = time.perf_counter() - started
     trainer.save(out)
-    stderr().print(f"{len(values)} steps in {seconds:.1f} s")
+    left_out = f", {trainer.skipped} of them not applied" if trainer.skipped else ""
+    stderr().print(f"{len(values)} steps in {seconds:.1f} s{left_out}")
     stderr().print(f"wrote {out}")
     return values
 

@@ -1,43 +1,17 @@
 """Several calls in place of one, run on every device and checked as the one they stand for."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.plan.composite_operator import TWICE, declare_twice, declared, twice_graph  # noqa: F401
 
-from nybble.contract import REGISTRY, Array, Composite, Emit, Float32, op
+from nybble.contract import Emit
 from nybble.devices import Device
-from nybble.graph import Graph, GraphBuilder
 from nybble.tracing import run_graph
 from nybble.verify import verify_method
 
 _RNG = np.random.default_rng(0)
-
-
-def _declare(expand: Any) -> None:
-    @op(
-        "test.twice.default",
-        out=Float32[Array, "*shape"],
-        kernels=[Composite("added", expand)],
-    )
-    def twice(x: Float32[Array, "*shape"]) -> Array:
-        """Two times x."""
-        return x + x
-
-
-@pytest.fixture
-def declared() -> Iterator[None]:
-    """Takes the operator of a test out of the registry again."""
-    yield
-    REGISTRY.pop("test.twice.default", None)
-
-
-def _twice() -> Graph:
-    b = GraphBuilder("twice")
-    x = b.input("x", "float32", (5, 3))
-    once = b.call("test.twice.default", x=x)
-    return b.finish([b.call("test.twice.default", x=once), b.call("test.twice.default", x=once)])
 
 
 def _add(emit: Emit, x: Any) -> Any:
@@ -53,8 +27,8 @@ def _wrong(emit: Emit, x: Any) -> Any:
 @pytest.mark.usefixtures("declared")
 def test_composites_run_and_verify_on_a_device(device: Device) -> None:
     """Equal calls keep results of their own, and verify compares with the call's reference."""
-    _declare(_add)
-    graph = _twice()
+    declare_twice(_add)
+    graph = twice_graph()
     x = _RNG.standard_normal((5, 3)).astype(np.float32)
     first, second = run_graph(device, graph, [x])
 
@@ -62,17 +36,17 @@ def test_composites_run_and_verify_on_a_device(device: Device) -> None:
     np.testing.assert_array_equal(4 * x, second)
     report = verify_method(device, graph, graph, [x])
     assert report, report.summary
-    assert "test.twice.default" in {check.operator for check in report.checks}
+    assert TWICE in {check.operator for check in report.checks}
 
 
 @pytest.mark.device
 @pytest.mark.usefixtures("declared")
 def test_verify_finds_a_composite_that_computes_something_else(device: Device) -> None:
     """Each part equals its own reference; the whole is not what the call means."""
-    _declare(_wrong)
+    declare_twice(_wrong)
     x = np.ones((5, 3), np.float32)
-    report = verify_method(device, _twice(), _twice(), [x])
+    report = verify_method(device, twice_graph(), twice_graph(), [x])
 
     assert not report
     assert report.first_problem is not None
-    assert "test.twice.default" == report.first_problem.operator
+    assert TWICE == report.first_problem.operator

@@ -1,11 +1,11 @@
 """Several calls in place of one: chosen by the device, checked as the one that they stand for."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.plan.composite_operator import TWICE, declare_twice, declared, twice_graph  # noqa: F401
 
 from nybble.contract import REGISTRY, Array, Composite, Emit, Float32, op
 from nybble.errors import ContractError
@@ -103,31 +103,6 @@ def test_splits_fill_the_processors_and_divide_the_depth() -> None:
     assert (1, 8) == splits(64, 1024, 1088)
 
 
-def _declare(expand: Any) -> None:
-    @op(
-        "test.twice.default",
-        out=Float32[Array, "*shape"],
-        kernels=[Composite("added", expand)],
-    )
-    def twice(x: Float32[Array, "*shape"]) -> Array:
-        """Two times x."""
-        return x + x
-
-
-@pytest.fixture
-def declared() -> Iterator[None]:
-    """Takes the operator of a test out of the registry again."""
-    yield
-    REGISTRY.pop("test.twice.default", None)
-
-
-def _twice() -> Graph:
-    b = GraphBuilder("twice")
-    x = b.input("x", "float32", (5, 3))
-    once = b.call("test.twice.default", x=x)
-    return b.finish([b.call("test.twice.default", x=once), b.call("test.twice.default", x=once)])
-
-
 def _twice_a_negation() -> Graph:
     b = GraphBuilder("negation")
     minus = b.call("aten.neg.default", x=b.input("x", "float32", (5, 3)))
@@ -144,13 +119,13 @@ def test_a_composite_must_make_the_result_last() -> None:
         return result
 
     for expand in (early, lambda emit, x: x):
-        _declare(expand)
+        declare_twice(expand)
         with pytest.raises(ValueError, match="its last call must make the result"):
             make_plan(_twice_a_negation(), Capabilities())
         REGISTRY.pop("test.twice.default")
-    _declare(lambda emit, x: emit("aten.view_copy.default", x=x, size=(15,)))
+    declare_twice(lambda emit, x: emit("aten.view_copy.default", x=x, size=(15,)))
     with pytest.raises(ValueError, match="where .* is to be made"):
-        make_plan(_twice(), Capabilities())
+        make_plan(twice_graph(), Capabilities())
 
 
 @pytest.mark.usefixtures("declared")
@@ -205,12 +180,12 @@ def test_a_result_that_another_call_prepared_is_made_anew() -> None:
     def one(emit: Emit, x: Any) -> Any:
         return emit("aten.abs.default", x=x)
 
-    _declare(two)
+    declare_twice(two)
     b = GraphBuilder("shared")
     x = b.input("x", "float32", (5, 3))
     first = b.call("test.twice.default", x=x)
     REGISTRY.pop("test.twice.default")
-    _declare(one)
+    declare_twice(one)
     graph = b.finish([first, b.call("test.twice.default", x=x)])
     calls = [choice.call for choice in choose_kernels(graph, Capabilities()).choices]
 
@@ -224,6 +199,6 @@ def test_a_result_that_another_call_prepared_is_made_anew() -> None:
 @pytest.mark.usefixtures("declared")
 def test_a_part_may_have_no_composite_itself() -> None:
     """Parts are expanded once; one that would stay unexpanded is refused."""
-    _declare(lambda emit, x: emit("test.twice.default", x=emit("aten.abs.default", x=x)))
+    declare_twice(lambda emit, x: emit("test.twice.default", x=emit("aten.abs.default", x=x)))
     with pytest.raises(ValueError, match="its part test.twice.default has a composite itself"):
-        make_plan(_twice(), Capabilities())
+        make_plan(twice_graph(), Capabilities())

@@ -277,6 +277,23 @@ def _when(group: str) -> str:
     return f"not software and {_UNITS} and {whole} and {large}"
 
 
+def _multiplied(
+    emit: Emit, prepared: tuple[Any, Any], x: Any, group_size: int, **weights: Any
+) -> Any:
+    """The parts of the product of prepared rows of ``x``."""
+    *batch, k = x.shape
+    limbs, x_scales = prepared
+    splits = _splits(math.prod(batch), weights["weight"].shape[0], k)
+    return emit(
+        "nybble.linear_fixed_q4.default",
+        x=limbs,
+        x_scales=x_scales,
+        group_size=group_size,
+        splits=splits,
+        **weights,
+    )
+
+
 def in_fixed_point(group: str = "group_size", *, high_first: bool = False) -> Composite:
     """The product of float32 rows, prepared, multiplied and summed.
 
@@ -293,29 +310,12 @@ def in_fixed_point(group: str = "group_size", *, high_first: bool = False) -> Co
         group_size: int | None = None,
         bias: Any = None,
     ) -> Any:
-        *batch, k = x.shape
-        n = weight.shape[0]
-        size = k if group_size is None else group_size
-        limbs, x_scales = emit("nybble.fixed_point.default", x=x)
-        parts = emit(
-            "nybble.linear_fixed_q4.default",
-            x=limbs,
-            x_scales=x_scales,
-            weight=weight,
-            scales=scales,
-            group_size=size,
-            splits=_splits(math.prod(batch), n, k),
-            high_first=high_first,
-        )
+        size = x.shape[-1] if group_size is None else group_size
+        weights = {"weight": weight, "scales": scales, "high_first": high_first}
+        prepared = emit("nybble.fixed_point.default", x=x)
+        parts = _multiplied(emit, prepared, x, size, **weights)
         return emit(
-            "nybble.sum_linear_q4.default",
-            parts=parts,
-            x=x,
-            weight=weight,
-            scales=scales,
-            group_size=size,
-            high_first=high_first,
-            bias=bias,
+            "nybble.sum_linear_q4.default", parts=parts, x=x, group_size=size, bias=bias, **weights
         )
 
     return Composite("fixed_point", expand, when=_when(group), precision="float16")
@@ -332,22 +332,14 @@ def _expand_quantized(
     group_size: int,
     bias: Any = None,
 ) -> Any:
-    *batch, k = x.shape
-    limbs, x_scales = emit(
+    prepared = emit(
         "nybble.fixed_codes.default",
         x=x,
         input_scales=input_scales,
         input_zero_points=input_zero_points,
     )
-    parts = emit(
-        "nybble.linear_fixed_q4.default",
-        x=limbs,
-        x_scales=x_scales,
-        weight=weight,
-        scales=scales,
-        group_size=group_size,
-        splits=_splits(math.prod(batch), weight.shape[0], k),
-        high_first=False,
+    parts = _multiplied(
+        emit, prepared, x, group_size, weight=weight, scales=scales, high_first=False
     )
     return emit("nybble.sum_parts.default", parts=parts, bias=bias)
 

@@ -1,5 +1,6 @@
 """Several calls in place of one: chosen by the device, checked as the one that they stand for."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -57,6 +58,22 @@ def test_a_large_product_becomes_three_calls_that_share_the_prepared_input() -> 
 def test_without_what_it_needs_the_call_stays_one(device: Capabilities) -> None:
     """No matrix units, float32's precision asked for, or too little workgroup memory."""
     assert ["tiled", "tiled"] == _names(_two_layers(), device)
+
+
+@pytest.mark.parametrize("rows", [64, 128])
+def test_the_product_asks_for_the_memory_that_its_shader_has(rows: int) -> None:
+    """One byte less of workgroup memory than the shader declares, and the tile is not taken."""
+    size = {"vec4<u32>": 16, "u32": 4, "f32": 4}
+    step = make_plan(_two_layers(rows), UNITS).steps[1]
+    assert isinstance(step, Dispatch)
+    arrays = re.findall(r"var<workgroup> \w+: array<([\w<>]+), (\d+)>;", step.shader)
+    needed = sum(size[element] * int(count) for element, count in arrays)
+
+    taken = make_plan(_two_layers(rows), replace(UNITS, max_workgroup_bytes=needed)).steps[1]
+    other = make_plan(_two_layers(rows), replace(UNITS, max_workgroup_bytes=needed - 1)).steps[1]
+    assert isinstance(taken, Dispatch)
+    assert isinstance(other, Dispatch)
+    assert step.shader == taken.shader != other.shader
 
 
 def test_parts_that_do_not_fit_the_device_are_not_made() -> None:

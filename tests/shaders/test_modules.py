@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import re
 import shutil
@@ -27,15 +28,26 @@ from nybble.shaders.opcodes import Op
 ROOT = Path(__file__).parents[1]
 CASES = sorted(path.stem for path in (ROOT / "conformance" / "cases").glob("*.py"))
 GOLDEN = ROOT / "golden"
+_UNITS = ("i8xi8->i32 16x16x32", "bf16xbf16->f32 16x16x16")
 ADAPTERS = (
-    Capabilities(
-        max_workgroup_bytes=49152,
-        matrix_units=("i8xi8->i32 16x16x32", "bf16xbf16->f32 16x16x16"),
-    ),
+    Capabilities(max_workgroup_bytes=49152, matrix_units=_UNITS),
+    Capabilities(max_workgroup_bytes=32768, matrix_units=_UNITS),
     Capabilities(max_workgroup_bytes=32768),
     Capabilities(software=True, packed_dot=False),
 )
-"""A GPU with all that kernels may ask for, and a CPU."""
+"""GPUs with and without what kernels may ask for, and a CPU."""
+_BYTES = {"vec4": 16, "vec2": 8, "u32": 4, "i32": 4, "f32": 4}
+
+
+def workgroup_bytes(text: str) -> int:
+    """The memory that a shader's workgroup shares; arrays may be nested, sizes be constants."""
+    constants = dict(re.findall(r"const (\w+) = (\d+)u?;", text))
+    total = 0
+    for declared in re.findall(r"var<workgroup> \w+: (.*);", text):
+        sizes = [int(constants.get(size, size)) for size in re.findall(r", (\w+)>", declared)]
+        element = re.findall(r"vec4|vec2|[uif]32", declared)[0]
+        total += _BYTES[element] * math.prod(sizes)
+    return total
 
 
 def tool(name: str) -> str:
@@ -72,6 +84,7 @@ def shaders_of(family: str) -> Iterator[tuple[str, str]]:
                 constants = constants_of(kernel, dict(call.bound.names))
                 packed = device.packed_dot
                 text = emit_wgsl(kernel, call.bound, constants, packed_dot=packed)
+                assert workgroup_bytes(text) <= device.max_workgroup_bytes, kernel.shader
                 yield f"{case.name} {kernel.shader}", text
 
 

@@ -23,8 +23,8 @@ _TILE_N = 128
 _SCALE_ROW = "scales[len(scales) - 1]"
 _BLOCKS = rule("k % 32 == 0", "inputs come in blocks of 32")
 _UNITS = "'i8xi8->i32 16x16x32' in matrix_units"
-_MEMORY = {128: 47104, 64: 29696}
-"""Bytes of workgroup memory of a tile, by its rows."""
+_MEMORY = "272 * TILE_M + 80 * TILE_N + 8 * (TILE_M + TILE_N)"
+"""Bytes of the shader's workgroup memory: results on their way out, codes, and scales."""
 
 
 _FIXED_POINT: dict[str, Any] = {
@@ -135,7 +135,7 @@ def _product_kernel(tile_m: int, *, high_first: bool) -> Kernel:
         },
         layouts={"weight": W_4X8_HIGH_FIRST if high_first else W_4X8},
         vectors={"x": 4, "weight": 2, "out": 4},
-        when=f"{_UNITS} and max_workgroup_bytes >= {_MEMORY[tile_m]} and n % 4 == 0 and {rows} "
+        when=f"{_UNITS} and max_workgroup_bytes >= {_MEMORY} and n % 4 == 0 and {rows} "
         f"and high_first == {high_first}",
     )
 

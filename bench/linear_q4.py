@@ -1,9 +1,12 @@
 """4-bit linear layers, their gradients and re-quantization, kernel time.
 
-Floors: a matrix-vector product reads every code once, at 4.2 TB/s on an H200, of which several
-copies of the weight take turns so that no cache serves them; a matrix product runs at 67 TFLOP/s
-of float32, or at the rate of the matrix units where the API shows them; re-quantization reads
-4 bytes and writes half a byte an element.
+Floors: a matrix-vector product reads every code and scale once, at 4.2 TB/s on an H200; a matrix
+product runs at 67 TFLOP/s of float32, or at the rate of the matrix units where the API shows them;
+re-quantization reads 4 bytes and writes half a byte an element.
+
+Several weights of one row take turns, codes and scales, so that no cache serves them. A second
+figure is for codes alone that take turns, one table of scales for all: so does
+shared/tools/gemv_q4.py, with which the targets were set.
 
 Timed in a row (bench.common.step_times). The copies' results lie in one buffer, so each dispatch
 waits for the one before as in a program whose layers follow each other; this is checked.
@@ -27,8 +30,8 @@ from nybble.plan import Dispatch, HostCall, make_plan
 __all__ = ["measure"]
 
 FLOAT_RATE = 67e12
-CACHE = 100e6
-"""Bytes of weights that take turns: twice an H200's second-level cache."""
+TURNS = {"codes and scales": 100e6, "codes": 300e6}
+"""What takes turns, and its bytes in all: at least twice an H200's second-level cache."""
 GROUP = 32
 PRODUCTS = {
     "H200": [
@@ -118,27 +121,40 @@ def _error(arguments: dict[str, Any], result: Array) -> float:
 
 def _products(device: Device) -> list[Row]:
     software = device.capabilities.software
-    product_rate = MATRIX_RATE["float16"] if device.capabilities.matrix_units else FLOAT_RATE
     rows = []
     for m, n, k, targets in PRODUCTS["software" if software else "H200"]:
-        nbytes = n * k // 2 + n * k // GROUP * 4
-        copies = 1 if software or m > 4 else int(-(-CACHE // nbytes))
-        calls = [product_arguments(m, n, k, seed) for seed in range(copies)]
-        x = calls[0]["x"]
-        sample, label, results = _rotated_times(
-            device, "et_vk.linear_q4gsw.default", calls, ("weight", "scales")
-        )
-        least = max(nbytes / MEMORY_RATE, 2 * m * n * k / product_rate)
-        rows.append(
-            Row(
-                "linear_q4", f"linear_q4gsw M={m}, N={n}, K={k}", sample.median * 1e6, "us", sample,
-                floor="" if software else f"{least * 1e6:.3g} us",
-                target=targets.of(device),
-                note=f"{2 * m * n * k / sample.median / 1e12:.3g} TFLOP/s, "
-                f"error {_error({**calls[-1], 'x': x}, results[0]):.1e}; {label.split()[-1]}",
-            )
-        )  # fmt: skip
+        if software or m > 4:
+            rows.append(_product(device, (m, n, k), targets))
+        else:
+            rows += [_product(device, (m, n, k), targets, turns) for turns in TURNS]
     return rows
+
+
+def _product(
+    device: Device, shape: tuple[int, int, int], targets: Targets, turns: str | None = None
+) -> Row:
+    """A product's figure, of one weight or of some that take turns."""
+    m, n, k = shape
+    codes, scales = n * k // 2, n * k // GROUP * 4
+    whole = turns != "codes"
+    copies = int(-(-TURNS[turns] // (codes + scales if whole else codes))) if turns else 1
+    calls = [product_arguments(m, n, k, seed) for seed in range(copies)]
+    shared = ("x",) if whole else ("x", "scales")
+    calls = [{**call, **{name: calls[0][name] for name in shared}} for call in calls]
+    sample, label, results = _rotated_times(
+        device, "et_vk.linear_q4gsw.default", calls, ("weight", "scales") if whole else ("weight",)
+    )
+    rate = MATRIX_RATE["float16"] if device.capabilities.matrix_units else FLOAT_RATE
+    least = max((codes + scales) / MEMORY_RATE, 2 * m * n * k / rate)
+    return Row(
+        "linear_q4",
+        f"linear_q4gsw M={m}, N={n}, K={k}" + ("" if whole else ", codes alone take turns"),
+        sample.median * 1e6, "us", sample,
+        floor="" if device.capabilities.software else f"{least * 1e6:.3g} us",
+        target=targets.of(device),
+        note=f"{2 * m * n * k / sample.median / 1e12:.3g} TFLOP/s, "
+        f"error {_error(calls[-1], results[0]):.1e}; {label.split()[-1]}",
+    )  # fmt: skip
 
 
 def _gradients(device: Device) -> list[Row]:

@@ -90,20 +90,23 @@ def _linears() -> list[Case]:
         _linear((1,), 520, 2304, 128, bias=True),
         _linear((), 1092, 992, 32, produced=True),
         *_special_linears(),
-        *_uneven_linears(),
-        *_tiny_linears(),
+        # Of a slice one unit, and several.
+        *_uneven_linears(_linear((1,), 1024, 1024, 32)),
+        *_uneven_linears(_linear((1,), 512, 2560, 32)),
+        *_tiny_linears(_linear((1,), 1024, 1024, 32)),
+        *_tiny_linears(_linear((1,), 512, 2560, 32)),
     ]
 
 
-def _uneven_linears() -> list[Case]:
+def _uneven_linears(case: Case) -> list[Case]:
     """One input whose codes stand for 0, and which is by far the largest; an infinity; a NaN."""
-    case = _linear((1,), 1024, 1024, 32)
     weight = case.arguments["weight"].copy()
     zero = weight.copy()
     zero[:, 64] = 8 * 17
     cases = []
     for label, large, codes in (
         ("large", np.float32(1e7), zero),
+        ("huge", np.float32(3e38), zero),
         ("infinite", _INFINITY, weight),
         ("nan", np.float32(np.nan), weight),
     ):
@@ -115,9 +118,8 @@ def _uneven_linears() -> list[Case]:
     return cases
 
 
-def _tiny_linears() -> list[Case]:
+def _tiny_linears(case: Case) -> list[Case]:
     """Inputs or scales so small that a product of powers of two alone would be subnormal."""
-    case = _linear((1,), 1024, 1024, 32)
     small = np.float32(1e-32)
     return [
         Case(
@@ -320,6 +322,7 @@ CASES = [
     *_linears(),
     *_dynamics(),
     _channelwise((1,), 1028, 1024),
+    _channelwise((1,), 520, 2304),
     _channelwise((1,), 12, 64),
     _channelwise((2, 3), 11, 37),
     _channelwise((21,), 36, 60),

@@ -56,7 +56,7 @@ def product_kernels(product: Product) -> list[Kernel]:
         for wide in (True, False)
         for kernel in (
             _strips(product, wide, software=True),
-            *([_shuffles(product), _dots(product)] if wide and not product.quantized else []),
+            *(_one_row_kernels(product) if wide and not product.quantized else []),
             _strips(product, wide, software=False),
             *_forward_tiles(product, wide),
         )
@@ -155,20 +155,42 @@ def _fits_one_row(product: Product) -> str:
     return f"{ROWS} == 1 and k % 32 == 0 and {width} % 32 == 0 and n * k >= 1048576 and {_WIDE}"
 
 
-def _shuffles(product: Product) -> Kernel:
-    """One row by packed integer dot products, its integers shared within subgroups."""
+def _one_row_kernels(product: Product) -> list[Kernel]:
+    """One row by packed integer dot products, first those whose subgroups share the integers."""
+    return [_piped(product), _shuffles(product), _dots(product)]
+
+
+def _by_subgroups(product: Product, shader: str, when: str, **constants: Any) -> Kernel:
     return Kernel(
-        "product_shuffle.wgsl",
+        shader,
         grid=("cdiv(cdiv(n, 8), 8)",),
-        constants={
-            **_one_row_constants(product),
-            # Of more threads each has too few registers; fewer ask for too little at a time, but
-            # where there are several workgroups a processor, two of them do.
-            "THREADS": "(512 if n <= 16384 else 256) if k >= 2048 else 256 if k >= 1024 else 128",
-        },
-        when=f"{_fits_one_row(product)} and subgroups and max_threads >= THREADS "
+        constants={**_one_row_constants(product), **constants},
+        when=f"{when} and {_fits_one_row(product)} and subgroups and max_threads >= THREADS "
         "and max_workgroup_bytes >= 32 * THREADS",
         **_one_row(product),
+    )
+
+
+def _piped(product: Product) -> Kernel:
+    """For slices of several units, each asked for while the one before is multiplied."""
+    return _by_subgroups(
+        product,
+        "product_piped.wgsl",
+        "k > 4 * THREADS",
+        # Of 512 threads a processor takes one workgroup; where there are more, two of 256.
+        THREADS="512 if n <= 8192 else 256",
+    )
+
+
+def _shuffles(product: Product) -> Kernel:
+    """For slices of one unit, or many workgroups."""
+    return _by_subgroups(
+        product,
+        "product_shuffle.wgsl",
+        "True",
+        # Of more threads each has too few registers; fewer ask for too little at a time, but
+        # where there are several workgroups a processor, two of them do.
+        THREADS="(512 if n <= 16384 else 256) if k >= 2048 else 256 if k >= 1024 else 128",
     )
 
 

@@ -1,0 +1,134 @@
+// One row by packed integer dot products, its integers shared through the subgroup's registers as
+// in product_shuffle, for slices of several units: four inputs' weights of the next unit are asked
+// for as soon as this one's are used, so that memory does not wait for arithmetic.
+{% include "linear_q4/unpack.wgsl" %}
+{% include "linear_q4/scales.wgsl" %}
+{% include "linear_q4/inputs.wgsl" %}
+{% include "linear_q4/results.wgsl" %}
+{% include "linear_q4/row_integers.wgsl" %}
+$$ set slices = THREADS // 8
+$$ set quads = range(8)
+
+var<workgroup> partial: array<vec4<f32>, {$ 2 * THREADS $}>;
+
+{% include "linear_q4/row_neighbours.wgsl" %}
+
+// By how much four inputs exceed 2^16 over a power of two, all in all; those of zeros need not.
+// In float32, which takes fewer instructions than integers do.
+fn float_excess(v: vec4<f32>, inverse: f32) -> f32 {
+  let m = abs(v);
+  // 1 for every number that is normal: 1.7e38 times 2^-126 is 2.
+  let there = min(m * 1.7e38, vec4<f32>(1.0));
+  return ((m.x + m.y) + (m.z + m.w)) * inverse
+    - 65536.0 * ((there.x + there.y) + (there.z + there.w));
+}
+
+// Whether integers serve a unit: those beside the largest keep 16 bits on average. From 2^125 on a
+// sum of four may overflow.
+fn is_fine(size: u32, inverse: f32, excess: f32) -> bool {
+  return (size < 0x7e000000u) & (excess >= fma(bitcast<f32>(size), inverse, -65536.0));
+}
+
+// The same as the main loop decides; not where inputs are not finite.
+fn is_fine_unit(unit: u32) -> bool {
+  var size = 0u;
+  for (var quad = unit * 8u; quad < unit * 8u + 8u; quad++) {
+    size = max(size, largest(raw_quad(0u, quad)));
+  }
+  let inverse = inverse_of(exponent_for(size));
+  var excess = 0.0;
+  for (var quad = unit * 8u; quad < unit * 8u + 8u; quad++) {
+    excess += float_excess(raw_quad(0u, quad), inverse);
+  }
+  return is_fine(size, inverse, excess);
+}
+
+@compute @workgroup_size(THREADS)
+fn main(
+  @builtin(workgroup_id) group: vec3<u32>,
+  @builtin(local_invocation_index) lane: u32,
+  @builtin(subgroup_invocation_id) place: u32,
+  @builtin(subgroup_size) subgroup_size: u32,
+) {
+  let own = lane % 8u;
+  let block = min(linear_group(group) * 8u + own, params.down - 1u);
+  let base = place / 8u * 8u;
+  let rounds = (params.units + {$ slices - 1 $}u) / {$ slices $}u;
+  let first = lane / 8u * rounds;
+  var unit = first;
+  var sums0 = vec4<f32>();
+  var sums1 = vec4<f32>();
+  var rough = false;
+  var inputs = raw_quad(0u, min(first * 8u + own, params.quads - 1u));
+$$ for u in quads
+  var w_{$ u $} = weight[(min(first, params.units - 1u) * 8u + {$ u $}u) * params.down + block];
+$$ endfor
+  // As many rounds for all, since shuffles need every thread.
+  for (var i = 0u; i < rounds; i++) {
+    let there = min(unit, params.units - 1u);
+    let scale0 = scale_quad(there / GROUP_UNITS, block * 2u);
+    let scale1 = scale_quad(there / GROUP_UNITS, block * 2u + 1u);
+    let v = inputs;
+    inputs = raw_quad(0u, min((unit + 1u) * 8u + own, params.quads - 1u));
+    var size = largest(v);
+$$ for step in (1, 2, 4)
+    size = max(size, subgroupShuffleXor(size, {$ step $}u));
+$$ endfor
+    let exponent = exponent_for(size);
+    let inverse = inverse_of(exponent);
+    let n = integers(v, inverse);
+    let bytes = three_bytes(n);
+    var excess = float_excess(v, inverse);
+    var eights = total(n) * 8;
+$$ for j in range(8)
+    var high_{$ j $} = 0;
+    var middle_{$ j $} = 0;
+    var low_{$ j $} = 0;
+$$ endfor
+    let more = i + 1u < rounds;
+    let next = min(unit + 1u, params.units - 1u);
+$$ for u in quads
+    {
+      let high = subgroupShuffle(bytes.x, base + {$ u $}u);
+      let middle = subgroupShuffle(bytes.y, base + {$ u $}u);
+      let low = subgroupShuffle(bytes.z, base + {$ u $}u);
+$$ for j in range(8)
+      {
+        // Of an odd output sixteen times the code less 8; of an even one that of the odd output
+        // after it and the code, which takes one instruction less.
+$$ set word = "w_%d.%s" % (u, "xyzw"[j // 2])
+        let codes = {$ "(%s & 0xf0f0f0f0u)" % word if j % 2 else word $} ^ 0x80808080u;
+        high_{$ j $} += dot4(codes, high);
+        middle_{$ j $} += dot4(codes, middle);
+        low_{$ j $} += dot4(codes, low);
+      }
+$$ endfor
+    }
+    if (more) {
+      w_{$ u $} = weight[(next * 8u + {$ u $}u) * params.down + block];
+    }
+$$ endfor
+    let here = unit < params.units;
+    // Here rather than before the products, which need not wait for it.
+$$ for step in (1, 2, 4)
+    excess += subgroupShuffleXor(excess, {$ step $}u);
+    eights += subgroupShuffleXor(eights, {$ step $}u);
+$$ endfor
+    let served = is_fine(size, inverse, excess);
+    let fine = here & served;
+    rough = rough | (here & !fine);
+    let unit_scale = select(0.0, bitcast<f32>(exponent << 23u), fine);
+$$ for j in range(1, 8, 2)
+    let sum_{$ j $} = high_{$ j $} * 1024 + middle_{$ j $} * 8 + (low_{$ j $} >> 4u);
+$$ endfor
+    // What is too large for 32 bits on the way wraps, and comes back.
+$$ for j in range(0, 8, 2)
+    let sum_{$ j $} = high_{$ j $} * 16384 + middle_{$ j $} * 128 + low_{$ j $}
+      - sum_{$ j + 1 $} * 16 - eights;
+$$ endfor
+    sums0 = fma(vec4<f32>(vec4<i32>(sum_0, sum_1, sum_2, sum_3)) * unit_scale, scale0, sums0);
+    sums1 = fma(vec4<f32>(vec4<i32>(sum_4, sum_5, sum_6, sum_7)) * unit_scale, scale1, sums1);
+    unit++;
+  }
+{% include "linear_q4/row_ends.wgsl" %}
+}

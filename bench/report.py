@@ -18,8 +18,8 @@ run's repeats, *floor* what the adapter could do at best, *target* what the proj
 Kernel times are GPU timestamps around a row of dispatches that each wait for the one before (they
 write the same buffer), within one compute pass, divided by their number: what a layer costs in a
 program whose layers follow each other, and how `gemv_q4.py`, the plain kernel beside
-`linear_q4gsw`, was timed. *least .. most* are then extremes over such rows. Weights of
-`linear_q4gsw` take turns, so that no cache holds them.
+`linear_q4gsw`, was timed. *least .. most* are then extremes over such rows. Weights of few rows
+take turns, so that no cache holds them: codes and scales, and a second time codes alone.
 """
 NOTES = FOLDER / "NOTES.md"
 _DEVICE = re.compile(r"(?P<api>\w+):\d+: (?P<adapter>.*) \((?P<backend>.*), .*\)")

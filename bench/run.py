@@ -1,8 +1,8 @@
 """Measures nybble on one adapter: ``python -m bench.run [--device vulkan] [--only TASK ...]``.
 
 Prints every figure with its floor and its target, and writes ``bench/results/NAME.json``, from
-which ``python -m bench.report`` makes ``bench/RESULTS.md``. Every task has a process of its own:
-on an H200, 4-bit products of few rows took half as long again after other tasks in the same one.
+which ``python -m bench.report`` makes ``bench/RESULTS.md``. Every task has a process of its own, so
+that none finds the adapter as another left it.
 """
 
 from __future__ import annotations

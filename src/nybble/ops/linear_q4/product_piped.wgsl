@@ -76,9 +76,9 @@ $$ for step in (1, 2, 4)
 $$ endfor
     let exponent = exponent_for(size);
     let inverse = inverse_of(exponent);
+    var excess = float_excess(v, inverse);
     let n = integers(v, inverse);
     let bytes = three_bytes(n);
-    var excess = float_excess(v, inverse);
     var eights = total(n) * 8;
 $$ for j in range(8)
     var high_{$ j $} = 0;

@@ -1,17 +1,9 @@
 // One row by packed integer dot products, its integers shared through the subgroup's registers as
 // in product_shuffle, for slices of several units: four inputs' weights of the next unit are asked
 // for as soon as this one's are used, so that memory does not wait for arithmetic.
-{% include "linear_q4/unpack.wgsl" %}
-{% include "linear_q4/scales.wgsl" %}
-{% include "linear_q4/inputs.wgsl" %}
-{% include "linear_q4/results.wgsl" %}
-{% include "linear_q4/row_integers.wgsl" %}
+{% include "linear_q4/row_slices.wgsl" %}
 $$ set slices = THREADS // 8
 $$ set quads = range(8)
-
-var<workgroup> partial: array<vec4<f32>, {$ 2 * THREADS $}>;
-
-{% include "linear_q4/row_neighbours.wgsl" %}
 
 // By how much four inputs exceed 2^16 over a power of two, all in all; those of zeros need not.
 // In float32, which takes fewer instructions than integers do.
@@ -43,23 +35,7 @@ fn is_fine_unit(unit: u32) -> bool {
   return is_fine(size, inverse, excess);
 }
 
-@compute @workgroup_size(THREADS)
-fn main(
-  @builtin(workgroup_id) group: vec3<u32>,
-  @builtin(local_invocation_index) lane: u32,
-  @builtin(subgroup_invocation_id) place: u32,
-  @builtin(subgroup_size) subgroup_size: u32,
-) {
-  let own = lane % 8u;
-  let block = min(linear_group(group) * 8u + own, params.down - 1u);
-  let base = place / 8u * 8u;
-  let rounds = (params.units + {$ slices - 1 $}u) / {$ slices $}u;
-  let first = lane / 8u * rounds;
-  var unit = first;
-  var sums0 = vec4<f32>();
-  var sums1 = vec4<f32>();
-  var rough = false;
-  var inputs = raw_quad(0u, min(first * 8u + own, params.quads - 1u));
+{% include "linear_q4/row_begins.wgsl" %}
 $$ for u in quads
   var w_{$ u $} = weight[(min(first, params.units - 1u) * 8u + {$ u $}u) * params.down + block];
 $$ endfor

@@ -1,17 +1,9 @@
 // One row by packed integer dot products, its inputs shared through the subgroup's registers: no
 // barrier holds the weights up. Eight neighbouring threads have a slice of the units, 32 inputs
 // each, of which every one makes four inputs ready; each sums eight outputs of its own.
-{% include "linear_q4/unpack.wgsl" %}
-{% include "linear_q4/scales.wgsl" %}
-{% include "linear_q4/inputs.wgsl" %}
-{% include "linear_q4/results.wgsl" %}
-{% include "linear_q4/row_integers.wgsl" %}
+{% include "linear_q4/row_slices.wgsl" %}
 $$ set slices = THREADS // 8
 $$ set quads = range(8)
-
-var<workgroup> partial: array<vec4<f32>, {$ 2 * THREADS $}>;
-
-{% include "linear_q4/row_neighbours.wgsl" %}
 
 // The same as the main loop decides; not where inputs are not finite.
 fn is_fine(size: u32, inverse: f32, excess: i32) -> bool {
@@ -32,23 +24,7 @@ fn is_fine_unit(unit: u32) -> bool {
   return is_fine(size, inverse, excess);
 }
 
-@compute @workgroup_size(THREADS)
-fn main(
-  @builtin(workgroup_id) group: vec3<u32>,
-  @builtin(local_invocation_index) lane: u32,
-  @builtin(subgroup_invocation_id) place: u32,
-  @builtin(subgroup_size) subgroup_size: u32,
-) {
-  let own = lane % 8u;
-  let block = min(linear_group(group) * 8u + own, params.down - 1u);
-  let base = place / 8u * 8u;
-  let rounds = (params.units + {$ slices - 1 $}u) / {$ slices $}u;
-  let first = lane / 8u * rounds;
-  var unit = first;
-  var sums0 = vec4<f32>();
-  var sums1 = vec4<f32>();
-  var rough = false;
-  var inputs = raw_quad(0u, min(first * 8u + own, params.quads - 1u));
+{% include "linear_q4/row_begins.wgsl" %}
   // As many rounds for all, since shuffles need every thread.
   for (var i = 0u; i < rounds; i++) {
     let there = min(unit, params.units - 1u);

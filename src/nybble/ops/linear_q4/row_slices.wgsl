@@ -1,4 +1,12 @@
-// Of the kernels whose slices are eight threads in a row.
+// Of kernels whose slices of the units are eight threads in a row.
+{% include "linear_q4/unpack.wgsl" %}
+{% include "linear_q4/scales.wgsl" %}
+{% include "linear_q4/inputs.wgsl" %}
+{% include "linear_q4/results.wgsl" %}
+{% include "linear_q4/row_integers.wgsl" %}
+
+var<workgroup> partial: array<vec4<f32>, {$ 2 * THREADS $}>;
+
 // Whether the eight threads of a slice are eight in a row of one subgroup, as WGSL leaves open.
 fn are_neighbours(lane: u32, place: u32, size: u32) -> bool {
   let next = subgroupShuffleXor(lane, 1u);

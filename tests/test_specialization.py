@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,6 +52,34 @@ def test_position_beyond_the_cache_is_refused() -> None:
         with pytest.raises(nybble.ContractError, match="must lie within the cache"):
             program(x, np.array([15]))
         program(x, np.array([14]))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_plan_that_does_not_fit_leaves_the_program_usable(
+    device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a call whose plan finds no memory, smaller calls run, also the one planned before."""
+    data = dict(np.load(FIXTURE.with_suffix(".npz")))
+    with nybble.load(FIXTURE.with_suffix(".pte"), device=device) as program:
+        program(data["input_0"], data["input_1"])
+        method = program.method()
+
+        def full(*_: Any) -> None:
+            raise nybble.OutOfDeviceMemoryError("full")
+
+        monkeypatch.setattr(type(method.executable), "adopt", lambda *_: False)
+        monkeypatch.setattr(type(method.device), "prepare", full)
+        for _ in range(2):
+            with pytest.raises(nybble.OutOfDeviceMemoryError, match="full"):
+                program(data["next_input_0"], data["next_input_1"])
+        monkeypatch.undo()
+        first = program(data["input_0"], data["input_1"])
+        following = program(data["next_input_0"], data["next_input_1"])
+
+    assert None is compare(first, data["output_0"], exact=False)
+    assert None is compare(following, data["next_output_0"], exact=False)
+    with pytest.raises(nybble.NybbleError, match="is closed; load the program again"):
+        program(data["input_0"], data["input_1"])
 
 
 @pytest.mark.parametrize("device", DEVICES)

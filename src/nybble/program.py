@@ -184,17 +184,18 @@ class Method:
         self._build = build
         # Inputs and intermediate values lie in buffers that every call of the method uses.
         self._lock = threading.RLock()
-        self._take(graph)
+        self.source = graph
+        self.graph, self.plan = self._planned(graph)
         self._tell_host_calls(on_unsupported)
+        self._closed = False
+        # None where a plan for other inputs could not be prepared; the next call plans again.
         self._executable: Executable | None = device.prepare(self.plan, states)
         self._key: Any = None
 
-    def _take(self, graph: Graph) -> None:
-        self.source = graph
-        self.graph = run_passes(graph)
-        self.plan: Plan = make_plan(
-            self.graph, self.device.capabilities, state_layouts=self._states.layouts()
-        )
+    def _planned(self, source: Graph) -> tuple[Graph, Plan]:
+        graph = run_passes(source)
+        layouts = self._states.layouts()
+        return graph, make_plan(graph, self.device.capabilities, state_layouts=layouts)
 
     def _specialize(self, arrays: Sequence[Array]) -> None:
         """Plan for what the inputs say, if the method depends on it and they say something new."""
@@ -203,18 +204,21 @@ class Method:
         specialization = Specialization.of(arrays, self.source.symbols)
         if specialization.key == self._key:
             return
-        executable = self.executable
+        self._check_open()
         try:
-            graph = self._build(specialization)
+            source = self._build(specialization)
         except UnsupportedProgramError as error:
             # Built before for other inputs: it is these that do not fit.
             raise ContractError(
                 f"{self.name}: these inputs do not fit: {'; '.join(error.calls)}"
             ) from error
-        self._take(graph)
-        if not executable.adopt(self.plan):
-            executable.close()
-            self._executable = self.device.prepare(self.plan, self._states)
+        graph, plan = self._planned(source)
+        # Whatever fails from here on, the next call plans again.
+        self._key = None
+        if self._executable is None or not self._executable.adopt(plan):
+            self._drop_executable()
+            self._executable = self.device.prepare(plan, self._states)
+        self.source, self.graph, self.plan = source, graph, plan
         self._key = specialization.key
 
     @property
@@ -263,8 +267,11 @@ class Method:
     @property
     def executable(self) -> Executable:
         """The plan on the device."""
+        self._check_open()
         if self._executable is None:
-            raise NybbleError(f"method '{self.name}' is closed; load the program again")
+            raise NybbleError(
+                f"method '{self.name}' has no plan that fits the device; call it anew"
+            )
         return self._executable
 
     def verify(self, *inputs: Any) -> VerifyReport:
@@ -305,9 +312,17 @@ class Method:
     def close(self) -> None:
         """Free what the device holds for this method."""
         with self._lock:
-            if self._executable is not None:
-                self._executable.close()
-                self._executable = None
+            self._closed, self._key = True, None
+            self._drop_executable()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise NybbleError(f"method '{self.name}' is closed; load the program again")
+
+    def _drop_executable(self) -> None:
+        if self._executable is not None:
+            self._executable.close()
+            self._executable = None
 
     def _tell_host_calls(self, on_unsupported: OnUnsupported) -> None:
         if not self.device.capabilities.kernels or not self.plan.host_calls:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rich import box
 from rich.markup import escape
 from rich.table import Table
 
@@ -14,7 +15,7 @@ from nybble.graph import Call, Graph, Value
 from nybble.plan import Capabilities
 from nybble.plan.choose import precision_of
 from nybble.plan.place import COPY
-from nybble.report_text import call_shapes, short_name, short_shapes, table_text
+from nybble.report_text import Words, call_shapes, short_name, short_shapes, table_text
 from nybble.testing import compare, is_exact, relative_errors, tolerance_of
 from nybble.tracing import run_graph, trace_graph
 
@@ -91,7 +92,7 @@ class VerifyReport:
 
     def table(self) -> Table:
         """A row for each call."""
-        table = Table(title=self.summary, title_justify="left")
+        table = Table(title=self.summary, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
         for column in ("#", "call", "shapes", "check", "result"):
             table.add_column(column, justify="right" if column == "#" else "left", overflow="fold")
         for number, check in enumerate(self.checks):
@@ -99,7 +100,7 @@ class VerifyReport:
             style = "green" if check.problem is None else "red"
             result = f"[{style}]{escape(check.result)}[/]"
             name, shapes = short_name(check.operator), short_shapes(check.shapes)
-            table.add_row(str(number), name, escape(shapes), kind, result)
+            table.add_row(str(number), Words(name), Words(shapes), kind, result)
         return table
 
     def __str__(self) -> str:

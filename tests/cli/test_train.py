@@ -276,3 +276,31 @@ def test_steps_that_are_not_finite_end_the_training_or_are_left_out(
     assert 0 == ended.status, ended.err
     assert re.search(r"^36 steps in \d+\.\d s, [34] of them not applied$", ended.err, re.MULTILINE)
     assert out.exists()
+
+
+def test_an_interrupt_says_what_was_written_and_what_goes_on(
+    command: Command,
+    fixtures: Path,
+    data: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No program is written, and the checkpoint of the last whole epoch is named."""
+    step, begun = Trainer.step, iter(range(14))
+
+    def interrupted(trainer: Trainer, *batch: Any) -> Any:
+        if next(begun, None) is None:
+            raise KeyboardInterrupt
+        return step(trainer, *batch)
+
+    monkeypatch.setattr(Trainer, "step", interrupted)
+    out, run = tmp_path / "tuned.pte", tmp_path / "run"
+    ended = command(
+        "train", fixtures / "q4_mlp_batch8.pte", "--data", *data, "--out", out,
+        "--device", "host", "--checkpoint", run,
+    )  # fmt: skip
+    assert 130 == ended.status
+    assert f"interrupted at step 14: {out} was not written" in ended.err
+    assert f"nybble.Trainer.resume({str(run)!r}) goes on" in ended.err
+    assert not out.exists()
+    assert 9 == Trainer.resume(run).steps

@@ -7,7 +7,7 @@ import pytest
 from nybble.devices import Device, devices, open_device
 
 ADAPTERS = [info.name for info in devices() if info.name != "host"]
-WEBGPU = [name for name in ADAPTERS if not name.startswith("vulkan")]
+WEBGPU = [name for name in ADAPTERS if name.startswith(("webgpu", "dawn"))]
 
 
 @pytest.fixture(params=WEBGPU or ["none"])

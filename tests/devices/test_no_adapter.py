@@ -59,3 +59,33 @@ def test_webgpu_is_an_error_that_names_the_doctor() -> None:
         "what is missing and how to get it, or use device='host'\n"
     ) == done.stdout, done.stderr
     assert 0 == done.returncode
+
+
+def test_verify_of_auto_fails_where_nothing_would_be_compared() -> None:
+    """A job that lost its adapter is not green; who names the host gets what was asked for."""
+    program = str(FIXTURES / "conv_odd.pte")
+    done = run(f"from nybble.cli import main; main(['verify', {program!r}])")
+    assert 1 == done.returncode
+    assert "the host would be compared with itself" in done.stderr
+    assert (
+        0
+        == run(
+            f"from nybble.cli import main; main(['verify', {program!r}, '-d', 'host'])"
+        ).returncode
+    )
+
+
+def test_a_device_whose_package_is_missing_names_the_package() -> None:
+    """Dawn comes in a package of its own."""
+    done = run(f"""
+        import importlib.util, sys, nybble
+        sys.modules["wgpudawn"] = None
+        importlib.util.find_spec = lambda name, package=None: None
+        try:
+            nybble.load({str(FIXTURES / "conv_odd.pte")!r}, device="dawn")
+        except nybble.DeviceError as error:
+            print(error)
+    """)
+    assert "device 'dawn' needs the package wgpudawn: pip install wgpudawn\n" == done.stdout, (
+        done.stderr
+    )

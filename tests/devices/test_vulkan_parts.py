@@ -166,8 +166,9 @@ def test_cache_lies_where_the_system_keeps_caches(
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert tmp_path / "nybble" == cache_folder()
-    monkeypatch.setenv("XDG_CACHE_HOME", "")
-    assert Path.home() / ".cache" / "nybble" == cache_folder()
+    for ignored in ("", "relative/folder"):
+        monkeypatch.setenv("XDG_CACHE_HOME", ignored)
+        assert Path.home() / ".cache" / "nybble" == cache_folder()
     monkeypatch.setattr(sys, "platform", "darwin")
     assert Path.home() / "Library" / "Caches" / "nybble" == cache_folder()
     monkeypatch.setattr(sys, "platform", "win32")

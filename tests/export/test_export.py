@@ -11,7 +11,8 @@ import torch
 from torch import nn
 
 import nybble.export
-from nybble.export import ExportReport, ExportWarning
+from nybble.errors import NybbleError
+from nybble.export import ExportReport, ExportWarning, export
 from nybble.formats import DelegateTensor, read_program
 
 pytestmark = pytest.mark.export
@@ -98,6 +99,20 @@ def test_operators_outside_the_delegates_are_named(
 
     assert {"aten.floor.out", "aten.mean.out"} <= set(report.outside)
     assert any("outside VulkanBackend" in text and "aten.floor.out" in text for text in sentences)
+
+
+def test_what_nybble_cannot_run_is_said_at_once(tmp_path: Path) -> None:
+    """A file that no device of nybble loads is written, for others, with a warning that says so."""
+    module = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Softplus())
+    with pytest.warns(ExportWarning, match="(?s)itself cannot run .*aten.log1p.out is not an"):
+        export(module, torch.ones(1, 8), tmp_path / "soft.pte", progress=False)
+
+
+def test_halves_are_refused_with_what_to_export_instead(tmp_path: Path) -> None:
+    """No program of float16 can be run, so none is written."""
+    with pytest.raises(NybbleError, match=r"dtype torch.float16, .*module.float\(\)"):
+        export(torch.nn.Linear(8, 8).half(), torch.ones(1, 8).half(), tmp_path / "half.pte")
+    assert not (tmp_path / "half.pte").exists()
 
 
 def test_training_mode_is_warned_about_and_left_as_it_was(

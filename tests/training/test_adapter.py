@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,3 +84,10 @@ def test_rank_must_be_positive() -> None:
     """A rank of zero is refused."""
     with pytest.raises(ContractError, match="rank: expected a positive integer, received 0"):
         Trainer(program_of(mlp()), mode="adapter", rank=0)
+
+
+@pytest.mark.parametrize("sizes", [{"rank": 8}, {"alpha": 16.0}])
+def test_sizes_of_an_adapter_are_refused_where_none_is_trained(sizes: dict[str, Any]) -> None:
+    """Who names a rank expects adapters, and would get latents."""
+    with pytest.raises(ContractError, match='give mode="adapter" with them'):
+        Trainer(program_of(mlp()), **sizes)

@@ -18,6 +18,7 @@ import pytest
 from nybble.contract import Array
 from nybble.errors import ContractError, NybbleError, ProgramFormatError
 from nybble.graph import GraphBuilder, Value
+from nybble.program import load
 from nybble.training import AdamW, Cosine, Trainer
 from nybble.training.files import read_safetensors, safetensors_bytes, write_whole
 
@@ -52,6 +53,32 @@ def test_resuming_goes_on_bit_for_bit(tmp_path: Path, mode: Any) -> None:
         np.testing.assert_array_equal(whole.state(name), second.state(name), err_msg=name)
     np.testing.assert_array_equal(whole.rng.permutation(100), second.rng.permutation(100))
     assert 12 == second.steps
+
+
+@pytest.mark.export
+def test_resuming_keeps_the_sizes_of_a_dynamic_program(tmp_path: Path) -> None:
+    """A trainer of 4 rows goes on with 4 rows, not with the most that the program takes."""
+    torch = pytest.importorskip("torch")
+    from nybble.export import export
+
+    path = tmp_path / "dynamic.pte"
+    rows = torch.export.Dim("rows", min=1, max=8)
+    module = torch.nn.Sequential(torch.nn.Linear(32, 12)).eval()
+    export(
+        module, torch.ones(2, 32), path, quantize="int4", dynamic_shapes=({0: rows},),
+        progress=False,
+    )  # fmt: skip
+    program = load(path, device="host")
+    x, labels = np.ones((4, 32), np.float32), np.arange(4)
+    program(x)
+    first = Trainer(program)
+    first.step(x, labels)
+    first.checkpoint(tmp_path / "run")
+    expected = float(first.step(x, labels))
+
+    second = Trainer.resume(tmp_path / "run", device="host")
+
+    assert expected == float(second.step(x, labels))
 
 
 def test_loss_function_is_asked_for_again(tmp_path: Path) -> None:

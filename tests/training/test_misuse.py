@@ -26,7 +26,7 @@ from .test_trainer import batch
 def test_option_of_another_kind_is_named(option: str, value: Any) -> None:
     """Before anything is planned, with what was received."""
     with pytest.raises(ContractError, match=f"{option}: expected .*, received {value!r}"):
-        Trainer(program_of(mlp()), **{option: value})
+        Trainer(program_of(mlp()), mode="adapter", **{option: value})
 
 
 def test_closed_trainer_does_not_start_again() -> None:

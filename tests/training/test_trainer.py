@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,12 @@ import pytest
 
 from nybble.contract import Array
 from nybble.devices import NullDevice
-from nybble.errors import ContractError, OutOfDeviceMemoryError, UnsupportedProgramError
+from nybble.errors import (
+    ContractError,
+    NybbleError,
+    OutOfDeviceMemoryError,
+    UnsupportedProgramError,
+)
 from nybble.graph import GraphBuilder, Value
 from nybble.plan import Dispatch
 from nybble.program import Method, Program
@@ -295,3 +301,11 @@ def test_odd_rows_and_padded_columns_are_trained() -> None:
     assert values[-1] < 0.7 * values[0]
     assert (11, 16) == trainer.state("forward.linear_0.latent").shape
     assert not trainer.state("forward.linear_0.latent")[:, 10:].any()
+
+
+def test_saving_into_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    """A misspelt folder is not made."""
+    trainer = Trainer(program_of(mlp()), "mse")
+    with pytest.raises(NybbleError, match="make it"):
+        trainer.save(tmp_path / "missing" / "tuned.pte")
+    assert not (tmp_path / "missing").exists()

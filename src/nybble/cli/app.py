@@ -126,6 +126,11 @@ def verify(
 ) -> None:
     """Compare every call with the host reference."""
     program = load_program(file, device, on_unsupported, external)
+    if device == "auto" and program.device.name == "host":
+        raise NybbleError(
+            "there is no adapter that can run this program, and the host would be compared with "
+            "itself: `nybble doctor` says what is missing. With --device host that is accepted."
+        )
     called = program.method(method)
     report = called.verify(*_given_or_random(inputs, called, seed))
     _print_report(report)

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-from nybble.cli.app import app
 from nybble.cli.consoles import print_error, show_warnings, write_what_can_be_encoded
 from nybble.errors import NybbleError, UnsupportedProgramError
 
@@ -24,6 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     write_what_can_be_encoded()
     show_warnings()
     try:
+        # Here, where an interrupt is expected: it takes some tenths of a second.
+        from nybble.cli.app import app
+
         app(args=None if arguments is None else list(arguments), prog_name="nybble")
     except NybbleError as error:
         if os.environ.get("NYBBLE_DEBUG") == "1":

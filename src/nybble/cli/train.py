@@ -126,13 +126,25 @@ def _train_and_save(
 ) -> list[float]:
     """The losses of all steps. What is printed may fail: the program is written before."""
     started = time.perf_counter()
-    values = _run(trainer, arrays, rows, epochs, checkpoint)
+    try:
+        values = _run(trainer, arrays, rows, epochs, checkpoint)
+    except KeyboardInterrupt:
+        stderr().print(_interrupted(trainer, checkpoint, out))
+        raise
     seconds = time.perf_counter() - started
     trainer.save(out)
     left_out = f", {trainer.skipped} of them not applied" if trainer.skipped else ""
     stderr().print(f"{len(values)} steps in {seconds:.1f} s{left_out}")
     stderr().print(f"wrote {out}")
     return values
+
+
+def _interrupted(trainer: Trainer, checkpoint: Path | None, out: Path) -> str:
+    """What an interrupt leaves behind."""
+    sentence = f"interrupted at step {trainer.steps}: {out} was not written"
+    if checkpoint is None or not checkpoint.exists():
+        return f"{sentence}."
+    return f"{sentence}; nybble.Trainer.resume({str(checkpoint)!r}) goes on from the last epoch."
 
 
 def _check_paths(out: Path, plot: Path | None, checkpoint: Path | None) -> None:

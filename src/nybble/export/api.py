@@ -73,8 +73,8 @@ def export(  # noqa: PLR0913  (the options of one export, by keyword)
 
     Warns:
         ExportWarning: says that nothing was quantized, and why; names each layer whose quantized
-            form was given up, operators left outside VulkanBackend, and a module found in
-            training mode.
+            form was given up, operators left outside VulkanBackend, what nybble cannot run, and a
+            module found in training mode.
     """
     check_choice("quantize", quantize, (None, "int8", "int4", "int8-dynamic"))
     check_choice("partitioner", partitioner, ("vulkan", "webgpu"))
@@ -142,6 +142,7 @@ def _export(request: _Request, stages: Stages) -> ExportReport:
             *nothing_quantized(request.module, request.form, layers),
             *given_up,
             *_outside_warnings(calls, partitioner.__name__),
+            *_load_warnings(request.target),
         ),
         seconds=stages.seconds,
         reference=graph,
@@ -151,6 +152,7 @@ def _export(request: _Request, stages: Stages) -> ExportReport:
 def _quantized(request: _Request, stages: Stages) -> tuple[torch.fx.GraphModule, Mapping[str, str]]:
     """The captured module in the form asked for, and why layers of it were kept in float32."""
     from nybble.export.attention import use_fused_attention
+    from nybble.export.four_bit_calls import prepare_four_bit_calls
     from nybble.export.layers import layers_kept_float
     from nybble.export.quantize import capture, quantize_int8
     from nybble.export.quantize_int4 import modules_kept_float, quantize_int4
@@ -166,6 +168,7 @@ def _quantized(request: _Request, stages: Stages) -> tuple[torch.fx.GraphModule,
     with stages.stage("capture the module"):
         graph = capture(module, request.inputs, request.dynamic_shapes)
         use_fused_attention(graph)
+        prepare_four_bit_calls(graph)
     if request.batches is not None:
         kept_float = layers_kept_float(graph)
         with stages.stage("calibrate") as show:
@@ -199,9 +202,20 @@ def _outside_warnings(calls: Sequence[FileCall], partitioner: str) -> list[str]:
         return []
     sentence = (
         f"{partitioner} left these operators outside VulkanBackend: {_listed(calls)}. nybble runs "
-        "them on the device where it has the operator, otherwise on the host."
+        "those that it has on the device, or else on the host."
     )
     return [sentence]
+
+
+def _load_warnings(path: Path) -> list[str]:
+    """What nybble itself says of the file, where it cannot run it on any device."""
+    from nybble import load
+
+    try:
+        load(path, device="host").close()
+    except NybbleError as error:
+        return [f"nybble itself cannot run the program, on the host neither: {error}"]
+    return []
 
 
 def _write(target: Path, data: bytes) -> None:

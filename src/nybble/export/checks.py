@@ -82,6 +82,7 @@ def check_module(module: object) -> None:
     import torch
 
     if isinstance(module, torch.nn.Module):
+        _refuse_halves(module)
         return
     received, advice = type(module).__name__, ""
     if isinstance(module, type):
@@ -89,6 +90,18 @@ def check_module(module: object) -> None:
     elif callable(module):
         advice = "; put what it computes into the forward of a module"
     raise NybbleError(f"module: expected a torch.nn.Module, received {received}{advice}.")
+
+
+def _refuse_halves(module: torch.nn.Module) -> None:
+    """Raise NybbleError where parameters or buffers are of a float type that no program has."""
+    import torch
+
+    for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+        if tensor.dtype in (torch.float16, torch.bfloat16):
+            raise NybbleError(
+                f"{name} of the module has dtype {tensor.dtype}, and float32 is expected: export "
+                "module.float(), with inputs of float32; quantize= makes the weights small."
+            )
 
 
 def as_batch(value: Any, name: str) -> tuple[torch.Tensor, ...]:

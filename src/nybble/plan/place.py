@@ -6,7 +6,7 @@ read later, a copy is inserted first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -96,16 +96,26 @@ class _Placer:
         results = dict(
             zip((o.name for o in choice.call.operator.outputs), choice.call.outputs, strict=True)
         )
-        changed = {}
+        changed: dict[str, Value] = {}
         for output, argument in kernel.in_place.items():
             value = choice.call.inputs[argument]
-            if not self._may_overwrite(value, results[output], index):
+            others = choice.call.inputs.keys() - {argument, *changed}
+            if self._reads(choice, others, value) or not self._may_overwrite(
+                value, results[output], index
+            ):
                 value = self._copy(value, choice.layout(argument))
                 changed[argument] = value
             self.roots[results[output]] = self.root(value)
         if not changed:
             return choice
         return Choice(choice.call.replaced(**changed), kernel)
+
+    def _reads(self, choice: Choice, names: Collection[str], value: Value) -> bool:
+        """Whether one of the tensors called ``names`` lies where ``value`` does."""
+        return any(
+            choice.bound(name) and self.root(choice.call.inputs[name]) is self.root(value)
+            for name in names
+        )
 
     def _may_overwrite(self, value: Value, result: Value, index: int) -> bool:
         """Whether nothing reads ``value``, or another value in its place, after this call."""

@@ -26,7 +26,7 @@ _FILE = "checkpoint.safetensors"
 _PROGRAM = "program.pte"
 _SETTINGS = frozenset((
     "trainable", "mode", "optimizer", "schedule", "memory_budget", "on_nonfinite", "method", "rank",
-    "alpha", "loss", "labels", "rng", "skipped",
+    "alpha", "loss", "labels", "rng", "skipped", "shapes",
 ))  # fmt: skip
 _SCHEDULES = {kind.__name__: kind for kind in (Constant, Cosine, Linear)}
 
@@ -124,7 +124,8 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
         raise KeyError(*sorted(_SETTINGS ^ set(settings)))
     name, shape = settings["labels"]
     np.dtype(name)
-    np.empty((0, *shape))
+    for sizes in (shape, *settings["shapes"]):
+        np.empty((0, *sizes))
     np.random.default_rng().bit_generator.state = settings["rng"]
 
 

@@ -16,7 +16,7 @@ from nybble.program import Method, Program
 from .optimizer import AdamW, Schedule
 from .pending import OnNonFinite
 
-__all__ = ["Mode", "Options", "check_program", "checked_globs", "generator"]
+__all__ = ["Mode", "Options", "adapter_sizes", "check_program", "checked_globs", "generator"]
 
 Mode = Literal["latent", "adapter"]
 
@@ -68,6 +68,17 @@ class Options:
                 raise ContractError(
                     f"{name}: expected {expected}, received {getattr(self, name)!r}"
                 )
+
+
+def adapter_sizes(mode: Any, rank: Any, alpha: Any) -> tuple[Any, Any]:
+    """An adapter's rank and alpha, by default 8 and 16.
+
+    Raises:
+        ContractError: one is given where no adapter is trained.
+    """
+    if mode == "latent" and not (rank is None and alpha is None):
+        raise ContractError('rank and alpha are those of adapters: give mode="adapter" with them')
+    return 8 if rank is None else rank, 16.0 if alpha is None else alpha
 
 
 def check_program(program: Any) -> None:

@@ -25,11 +25,11 @@ from .checkpoint import (
 )  # fmt: skip
 from .engine import Engine
 from .evaluation import Evaluation, Totals, checked_batches
-from .files import safetensors_bytes, write_whole
+from .files import refuse_missing_folder, safetensors_bytes, write_whole
 from .layers import QuantizedLayer, find_layers, select_layers
 from .loss import Loss, check_labels, labels_spec
 from .optimizer import AdamW, Constant, Schedule, hyper_table
-from .options import Mode, Options, check_program, checked_globs, generator
+from .options import Mode, Options, adapter_sizes, check_program, checked_globs, generator
 from .pending import OnNonFinite, StepLoss, Steps
 from .rewrite import rewrite_program
 from .sharing import refuse_frozen_sharers, refuse_merging_shared, with_stored_codes_once
@@ -60,8 +60,8 @@ class Trainer:
         on_nonfinite: a step whose loss or gradient holds a NaN or an infinity is not applied;
             ``error`` raises when it is found out, at the latest 16 steps later, ``count`` goes on.
         method: the method to train; None for ``forward``, or the only one.
-        rank: of an adapter.
-        alpha: an adapter's share is multiplied by alpha / rank.
+        rank: of an adapter; 8 by default.
+        alpha: an adapter's share is multiplied by alpha / rank; 16 by default.
         seed: of ``rng``, which draws adapters and is the caller's for shuffling.
 
     Raises:
@@ -83,15 +83,15 @@ class Trainer:
         memory_budget: int | None = None,
         on_nonfinite: OnNonFinite = "error",
         method: str | None = None,
-        rank: int = 8,
-        alpha: float = 16.0,
+        rank: int | None = None,
+        alpha: float | None = None,
         seed: int = 0,
     ) -> None:
         check_program(program)
         globs = checked_globs(trainable)
         self._options = Options(
             globs, mode, optimizer or AdamW(), schedule or Constant(), memory_budget,
-            on_nonfinite, method, rank, alpha,
+            on_nonfinite, method, *adapter_sizes(mode, rank, alpha),
         )  # fmt: skip
         self.rng = generator(seed)
         self.program = program
@@ -103,7 +103,7 @@ class Trainer:
         if mode != "adapter":
             refuse_frozen_sharers(self._graph, self.layers)
         adapted = self.layers if mode == "adapter" else ()
-        self._adapters = new_adapters(adapted, rank, alpha, self.rng)
+        self._adapters = new_adapters(adapted, self._options.rank, self._options.alpha, self.rng)
         self._labels: tuple[str, tuple[int, ...]] | None = None
         self._engine: Engine | None = None
         self._steps = Steps((), on_nonfinite, 0)
@@ -208,6 +208,7 @@ class Trainer:
                 "the adapters are not part of the program yet: call trainer.merge() before "
                 "saving it, or name a .safetensors file"
             )
+        refuse_missing_folder(target)
         changed = {layer.name: self._codes(layer) for layer in self.layers}
         items = replacements(self.layers, changed)
         write_whole(target, rewrite_program(self.program.data, items))
@@ -241,6 +242,7 @@ class Trainer:
             "labels": self._labels,
             "rng": self.rng.bit_generator.state,
             "skipped": self._steps.skipped,
+            "shapes": [value.shape for value in self._graph.inputs],
         }
         digest = program_digest(self.program.data)
         states = {name: self.engine.states.read(name) for name in names}
@@ -282,6 +284,9 @@ class Trainer:
         known: Loss | None = loss if name is None else name
         if known is None:
             raise ContractError("the checkpoint's loss was a function: pass it again as loss=...")
+        _plan_for(program.method(settings["method"]), settings.pop("shapes"))
+        if settings["mode"] != "adapter":
+            del settings["rank"], settings["alpha"]
         trainer = cls(program, known, **settings)
         trainer._restore(directory, saved.states, (labels[0], tuple(labels[1])), rng, skipped)
         return trainer
@@ -360,10 +365,18 @@ class Trainer:
         metadata = {"format": "pt", "r": str(first.rank), "lora_alpha": str(first.alpha)}
         data = safetensors_bytes(tensors, metadata)
         if path.suffix == ".safetensors":
+            refuse_missing_folder(path)
             write_whole(path, data)
             return
         write_whole(path / "adapter_model.safetensors", data)
         write_whole(path / "adapter_config.json", adapter_config(self._adapters).encode())
+
+
+def _plan_for(method: Method, shapes: Sequence[Sequence[int]]) -> None:
+    """Plan a method with dynamic sizes for those that a trainer had."""
+    if any(spec.dynamic for spec in method.inputs):
+        pairs = zip(shapes, method.inputs, strict=True)
+        method.arrays([np.zeros(shape, spec.dtype) for shape, spec in pairs])
 
 
 def _refuse_states(method: Method) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from nybble.testing import Case
 __all__ = ["CASES"]
 
 _RNG = np.random.default_rng(31)
-_NAN = float("nan")
+_NAN = math.nan
 _UNARY = (
     "relu", "tanh", "sigmoid", "abs", "hardswish", "gelu", "clamp", "leaky_relu", "sqrt", "rsqrt",
     "reciprocal",
@@ -59,6 +60,16 @@ CASES += [
     for name in _UNARY
     if name not in ("sqrt", "rsqrt", "reciprocal")
     for attributes in _ATTRIBUTES.get(name, [{}])
+]
+CASES += [
+    Case(
+        f"nybble.{name}_backward.default",
+        {"d_out": np.full(_EDGES.shape, d_out, np.float32), "value": _EDGES, **attributes},
+        id=f"edges-{d_out}",
+    )
+    for name in ("relu", "clamp")
+    for attributes in _ATTRIBUTES.get(name, [{}])
+    for d_out in (_NAN, math.inf)
 ]
 
 

@@ -146,6 +146,8 @@ CASES += [
 # Quotients that are integers, or a unit in the last place beside one.
 _DIVISORS = _RNG.normal(0, 3, 67).astype(np.float32)
 _MULTIPLES = (_RNG.integers(-1000, 1000, 67) * _DIVISORS.astype(np.float64)).astype(np.float32)
+_BESIDE_ZERO = np.array([-2, -0.0, 0, 2, 7, -np.inf], np.float32)
+_INFINITE = np.array([[np.inf], [-np.inf]], np.float32)
 CASES += [
     case
     for mode in ("floor", "trunc")
@@ -161,6 +163,8 @@ CASES += [
         (_floats(37, scale=1e30), _floats(37)),
         (_special()[[0, 1, 2, 5, 6]], np.array([2], np.float32)),
         (np.array([1, -1, 0, 5], np.float32), np.array([0, 0, 0, np.inf], np.float32)),
+        (_BESIDE_ZERO, _INFINITE),
+        (_INFINITE, _BESIDE_ZERO),
         (_ints(3, 5, 7), _ints(3, 5, 7, bound=9)),
         (_ints(3, 1, 7), np.array([[3], [-7], [0]], np.int32).reshape(3, 1)),
         (_ints(7), np.array([-3], np.int32)),

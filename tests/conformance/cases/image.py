@@ -54,6 +54,16 @@ CASES += [
     for n, c, h, w, oh, ow in [(2, 3, 5, 7, 3, 11), (1, 1, 1, 1, 2, 3), (1, 2, 3, 1, 1, 5),
                                (0, 2, 3, 5, 2, 2)]
 ]  # fmt: skip
+_ODD = np.array([np.nan, np.inf, -np.inf, 3e38, -1, 1, 0, -0.5], np.float32)
+CASES += [
+    Case(
+        "aten.grid_sampler_2d.default",
+        {"x": _floats(1, 2, *size), "grid": np.stack(np.meshgrid(_ODD, _ODD), -1)[None],
+         "interpolation": 0, "padding": 1, "align_corners": True},
+        id="odd-places",
+    )
+    for size in [(5, 7), (1, 3), (1, 1)]
+]  # fmt: skip
 CASES += [
     Case("et_vk.grid_priors.default", {"x": _floats(*shape), "stride": 8, "offset": 0.5})
     for shape in [(1, 3, 5, 7), (3, 2), (1, 1), (2, 0, 3)]

@@ -59,5 +59,13 @@ CASES += [
     for v in (float("-inf"), -1.797e308, 0.1)
 ]  # fmt: skip
 CASES += [
-    Case("aten.constant_pad_nd.default", {"x": _of("int8", 3, 5), "pad": (1, 1), "value": -128})
+    Case("aten.constant_pad_nd.default", {"x": _of("int8", 3, 5), "pad": (1, 1), "value": -128}),
+    *(
+        Case(
+            "aten.constant_pad_nd.default",
+            {"x": _of("bool", 3, 5), "pad": (1, 1), "value": v},
+            id=f"bool-{v}",
+        )
+        for v in (-2.0, 256)
+    ),
 ]

@@ -90,11 +90,17 @@ def _linears() -> list[Case]:
         _linear((1,), 520, 2304, 128, bias=True),
         _linear((), 1092, 992, 32, produced=True),
         *_special_linears(),
-        # Of a slice one unit, and several.
-        *_uneven_linears(_linear((1,), 1024, 1024, 32)),
-        *_uneven_linears(_linear((1,), 512, 2560, 32)),
-        *_tiny_linears(_linear((1,), 1024, 1024, 32)),
-        *_tiny_linears(_linear((1,), 512, 2560, 32)),
+        *_one_row_linears(),
+    ]
+
+
+def _one_row_linears() -> list[Case]:
+    """Inputs that are hard to make integers of, of a slice one unit, and several."""
+    return [
+        case
+        for hard in (_uneven_linears, _tiny_linears, _bounded_linears)
+        for n, k in ((1024, 1024), (512, 2560))
+        for case in hard(_linear((1,), n, k, 32))
     ]
 
 
@@ -129,6 +135,24 @@ def _tiny_linears(case: Case) -> list[Case]:
             f"tiny-{name}",
         )
         for name in ("x", "scales")
+    ]
+
+
+def _bounded_linears(case: Case) -> list[Case]:
+    """Inputs on both sides of what integers serve, by less than a sum of floats keeps; one tiny.
+
+    A unit for which integers and float32 both stand up is counted twice; for neither, never.
+    """
+    units = case.arguments["x"].shape[-1] // 32
+    beside = np.zeros((units, 8, 4), np.float32)
+    beside[:, 0, 0] = _RNG.integers(1 << 20, 1 << 21, units)
+    beside[:, 1:, 0] = 65536 + _RNG.choice([-0.3, -0.1, -0.05, 0.05, 0.06, 0.1], (units, 7))
+    lone = np.zeros_like(case.arguments["x"])
+    lone[0, 70] = 1.2345 * 2.0**-117
+    given = {"bounds": beside.reshape(1, -1) * np.float32(2.0**-20), "lone-tiny": lone}
+    return [
+        Case(case.operator, {**case.arguments, "x": x}, ("weight",), label)
+        for label, x in given.items()
     ]
 
 

@@ -21,8 +21,10 @@ def cache_folder() -> Path:
     """Where this user's caches lie on this system; the null device for a user without a home."""
     named = {"win32": "LOCALAPPDATA", "darwin": ""}.get(sys.platform, "XDG_CACHE_HOME")
     inside = {"win32": "AppData/Local", "darwin": "Library/Caches"}.get(sys.platform, ".cache")
-    if os.environ.get(named):
-        return Path(os.environ[named]) / "nybble"
+    folder = Path(os.environ.get(named, ""))
+    # A relative one is invalid: the cache would lie wherever the process happens to be.
+    if folder.is_absolute():
+        return folder / "nybble"
     try:
         return Path.home() / inside / "nybble"
     except RuntimeError:

@@ -28,9 +28,14 @@ class Slot:
         self._executable = executable
         device = executable.device
         self._upload = _staging(device, "upload", max(s.upload_bytes for s in segments))
-        self._download = _staging(device, "download", max(s.download_bytes for s in segments))
+        self._download: Allocation | None = None
         self._commands: dict[tuple[int, bool], Any] = {}
         self.value = 0
+        try:
+            self._download = _staging(device, "download", max(s.download_bytes for s in segments))
+        except BaseException:
+            self.close()
+            raise
 
     def put(self, segment: Segment, arrays: Sequence[Array], *, direct: bool) -> None:
         """Lay down what the segment uploads: in place where ``direct``, else to be copied."""

@@ -29,11 +29,17 @@ class VulkanStates:
     def allocation(self, state: StatePlace, size: int) -> Allocation:
         """The memory of a state, made with its initial content the first time."""
         if state.name not in self._allocations:
-            allocation = self._device.memory("device").allocate(size)
+            memory = self._device.memory("device")
+            allocation = memory.allocate(size)
+            try:
+                self._device.transfer.clear([allocation])
+                self._put(state.name, state.place, allocation, state.initial)
+            except BaseException:
+                memory.free(allocation)
+                raise
+            # Known only now: the next plan would take a state that was never filled for its own.
             self._allocations[state.name] = allocation
             self._places[state.name] = state.place
-            self._device.transfer.clear([allocation])
-            self.write(state.name, state.initial)
         return self._allocations[state.name]
 
     def names(self) -> tuple[str, ...]:
@@ -55,9 +61,7 @@ class VulkanStates:
 
     def write(self, name: str, content: Array) -> None:
         """Replace the content of a state."""
-        place = self._places[name]
-        words = place.layout.pack(check_state(name, place, content), {})
-        self._device.transfer.write([(self._allocations[name], words)])
+        self._put(name, self._places[name], self._allocations[name], content)
 
     def close(self) -> None:
         """Free all states."""
@@ -69,3 +73,7 @@ class VulkanStates:
     def __del__(self) -> None:
         if self._allocations:
             self._device.bury(self)
+
+    def _put(self, name: str, place: Place, allocation: Allocation, content: Array) -> None:
+        words = place.layout.pack(check_state(name, place, content), {})
+        self._device.transfer.write([(allocation, words)])

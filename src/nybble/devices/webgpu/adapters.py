@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 import tempfile
@@ -18,6 +19,7 @@ __all__ = ["PROVIDERS", "Adapter", "adapters", "find_adapter"]
 
 PROVIDERS = {"webgpu": "wgpu", "dawn": "wgpudawn"}
 """Device name to the module that offers it."""
+_TITLES = {"webgpu": "WebGPU", "dawn": "Dawn"}
 _BACKENDS = ("Vulkan", "Metal", "D3D12")
 _KINDS = {
     "DiscreteGPU": "discrete gpu",
@@ -82,14 +84,18 @@ def find_adapter(name: str) -> Adapter:
     Raises:
         DeviceError: there is none; the message lists those that exist.
     """
-    ours = adapters(name.split(":", maxsplit=1)[0])
+    provider = name.split(":", maxsplit=1)[0]
+    ours = adapters(provider)
     if ":" not in name and ours:
         return min(ours, key=lambda a: _PREFERENCE.index(a.info.kind))
     for adapter in ours:
         if adapter.info.name == name:
             return adapter
+    if importlib.util.find_spec(PROVIDERS[provider]) is None:
+        package = PROVIDERS[provider]
+        raise DeviceError(f"device {name!r} needs the package {package}: pip install {package}")
     listed = "; ".join(str(a.info) for a in ours) or "none"
     raise DeviceError(
-        f"device {name!r} was not found; WebGPU adapters here: {listed}. "
+        f"device {name!r} was not found; {_TITLES[provider]} adapters here: {listed}. "
         "Run `nybble doctor` to see what is missing and how to get it, or use device='host'"
     )

@@ -48,8 +48,6 @@ def _declare(name: str, value: str, derivative: Derivative, about: str) -> None:
     )(reference)
 
 
-_declare("relu", "select(vec4<f32>(), d, v > vec4<f32>())", lambda y: (y > 0).astype(np.float64),
-         "Gradient of relu from its result: passes where that is positive.")  # fmt: skip
 _declare("tanh", "d * (1.0 - v * v)", lambda y: 1 - y * y, "Gradient of tanh from its result.")
 _declare("sigmoid", "d * v * (1.0 - v)", lambda y: y * (1 - y),
          "Gradient of sigmoid from its result.")  # fmt: skip
@@ -99,6 +97,16 @@ def gelu_backward(
 ) -> Array:
     """Gradient of gelu, or of its tanh approximation, from its argument."""
     return _product(d_out, value, _gelu_tanh_slope if approximate == "tanh" else _gelu_slope)
+
+
+@op(
+    "nybble.relu_backward.default",
+    out=Float32[Array, "*shape"],
+    kernels=[_kernel("'select(vec4<f32>(), d, v > vec4<f32>())'")],
+)
+def relu_backward(d_out: Float32[Array, "*shape"], value: Float32[Array, "*shape"]) -> Array:
+    """Gradient of relu from its result: passes where that is positive, else 0 whatever it is."""
+    return np.where(value > 0, d_out, np.float32(0))
 
 
 _WITHIN = "select(vec4<f32>(), d, (v >= vec4(params.low)) & (v <= vec4(params.high)))"

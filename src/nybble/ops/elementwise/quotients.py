@@ -37,9 +37,11 @@ def _rounded(x: Array, other: Array, mode: str) -> Array:
         if mode == "trunc":
             return np.asarray(np.trunc(x / other))
         # A double tells a quotient of two float32 from every integer that it is not.
-        infinite = np.isinf(x) & np.isfinite(other)
         floors = np.floor(x.astype(np.float64) / other)
-        return np.asarray(np.where(infinite, np.nan, floors).astype(np.float32))
+        # A finite number by infinity lies beside zero, on the side that the signs tell.
+        floors = np.where(np.isinf(other) & (x * np.sign(other) < 0), -1, floors)
+        floors = np.where(np.isinf(x) & (other != 0), np.nan, floors)
+        return np.asarray(floors.astype(np.float32))
 
 
 @op(
@@ -55,6 +57,6 @@ def div_mode(x: Real[Array, "..."], other: Real[Array, "..."], mode: str) -> Arr
     """x / other rounded down ('floor') or toward zero ('trunc'), broadcast.
 
     Down means from the exact quotient, toward zero from its nearest float32, as in PyTorch. By
-    zero: infinity or NaN, and an integer stays as it is. Infinity rounded down is NaN.
+    zero: infinity or NaN, and an integer stays as it is. Else infinity rounded down is NaN.
     """
     return _rounded(x, other, mode)

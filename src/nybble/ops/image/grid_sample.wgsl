@@ -1,3 +1,5 @@
+{% include "std/nan.wgsl" %}
+
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let item = linear_group(group) * THREADS + lane;
@@ -6,7 +8,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let plane = item / params.pixels;
     let place = (plane / params.channels * params.pixels + pixel) * 2u;
     let last = vec2<f32>(f32(params.width - 1u), f32(params.height - 1u));
-    let at = clamp((vec2<f32>(grid[place], grid[place + 1u]) + 1.0) * 0.5 * last, vec2<f32>(), last);
+    let raw = (vec4<f32>(grid[place], grid[place + 1u], -1.0, -1.0) + 1.0) * 0.5
+      * vec4<f32>(last, last);
+    let at = clamp(select(raw, vec4<f32>(), is_nan_of(raw)).xy, vec2<f32>(), last);
     let low = vec2<u32>(at);
     let high = min(low + 1u, vec2<u32>(params.width - 1u, params.height - 1u));
     let share = at - vec2<f32>(low);

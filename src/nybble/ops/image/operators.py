@@ -168,10 +168,15 @@ def grid_sampler(
     padding: int,
     align_corners: bool,
 ) -> Array:
-    """The image at (x, y) places in [-1, 1], its corner pixels' centres; outside, at the border."""
+    """The image at (x, y) places in [-1, 1], its corner pixels' centres; outside, at the border.
+
+    NaN counts as -1, and so does an infinite place along an axis of one pixel.
+    """
     _, _, h, w = x.shape
     last = np.array([w - 1, h - 1], np.float32)
-    at = np.clip((grid + np.float32(1)) * np.float32(0.5) * last, np.float32(0), last)
+    with np.errstate(all="ignore"):
+        at = np.clip((grid + np.float32(1)) * np.float32(0.5) * last, np.float32(0), last)
+    at = np.where(np.isnan(at), np.float32(0), at)
     low = at.astype(np.int64)
     high = np.minimum(low + 1, [w - 1, h - 1])
     across, down = ((at - low)[:, None, ..., i] for i in (0, 1))

@@ -157,10 +157,11 @@ def gather(
 ) -> Array:
     """For each index, the element of x at its own place but for the axis ``dim``.
 
-    The indices must not exceed x along the other axes.
+    The indices must not exceed x along the other axes. A scalar counts as one element of an axis.
     """
     if x.ndim == 0:
         return np.broadcast_to(x, index.shape).copy()
-    grid: list[Array] = list(np.indices(index.shape, sparse=True))
-    grid[dim % x.ndim] = _places(index, x.shape[dim])
-    return np.asarray(x[tuple(grid)], order="C")
+    indices = np.atleast_1d(index)
+    grid: list[Array] = list(np.indices(indices.shape, sparse=True))
+    grid[dim % x.ndim] = _places(indices, x.shape[dim])
+    return np.asarray(x[tuple(grid)], order="C").reshape(index.shape)

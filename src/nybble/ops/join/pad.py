@@ -12,6 +12,9 @@ Shape = tuple[int, ...]
 
 def _padded_shape(x: Shape, pad: Shape, value: float) -> Shape:
     sides = _sides(len(x), pad)
+    cut = (-min(0, before) - min(0, after) for before, after in sides)
+    if any(gone > n for n, gone in zip(x, cut, strict=True)):
+        raise ValueError(f"{list(pad)} cuts off more than there is of {list(x)}")
     return tuple(n + before + after for n, (before, after) in zip(x, sides, strict=True))
 
 
@@ -58,12 +61,17 @@ def _kernel(dtypes: str, value: Param, *, narrow: bool) -> Kernel:
              "there must be two counts for each padded axis"),
         rule("x_dtype == 'float32' or (abs(value) < 2.0**31 and value == int(value))",
              "the padding of integers must be an integer"),
+        rule("x_dtype not in ('int8', 'uint8') or (-128 <= value <= 127 if x_dtype == 'int8' "
+             "else 0 <= value <= 255)",
+             "the padding must be a number that the tensor can hold"),
     ],
     kernels=[
         _kernel("('float32',)",
                 f32("value if abs(value) < 2.0**128 else value * float('inf')"), narrow=False),
         _kernel("('int32',)", i32("int(value)"), narrow=False),
-        _kernel("('int8', 'uint8', 'bool')", u32("int(value) % 256"), narrow=True),
+        _kernel("('int8', 'uint8', 'bool')",
+                u32("(1 if value != 0 else 0) if x_dtype == 'bool' else int(value) % 256"),
+                narrow=True),
     ],
     operations="0",
     shape=_padded_shape,
@@ -73,6 +81,7 @@ def pad(x: AnyTensor[Array, "..."], pad: tuple[int, ...], value: float = 0.0) ->
     """The tensor with ``value`` around it.
 
     ``pad`` holds the counts before and after, of the last axis first; a negative count cuts off.
+    A bool is padded by whether ``value`` is not 0.
     """
     sides = _sides(x.ndim, pad)
     kept = tuple(

@@ -176,7 +176,8 @@ def _piped(product: Product) -> Kernel:
     return _by_subgroups(
         product,
         "product_piped.wgsl",
-        "k > 4 * THREADS",
+        # Of a slice more than one unit, and at most 32: a word has a bit for each.
+        "4 * THREADS < k <= 128 * THREADS",
         # Of 512 threads a processor takes one workgroup; where there are more, two of 256.
         THREADS="512 if n <= 8192 else 256",
     )

@@ -15,30 +15,19 @@ fn float_excess(v: vec4<f32>, inverse: f32) -> f32 {
     - 65536.0 * ((there.x + there.y) + (there.z + there.w));
 }
 
-// Whether integers serve a unit: those beside the largest keep 16 bits on average. From 2^125 on a
-// sum of four may overflow.
+// Whether integers serve a unit: those beside the largest keep 16 bits on average, and so does a
+// tiny one alone. From 2^125 on a sum of four may overflow.
 fn is_fine(size: u32, inverse: f32, excess: f32) -> bool {
-  return (size < 0x7e000000u) & (excess >= fma(bitcast<f32>(size), inverse, -65536.0));
-}
-
-// The same as the main loop decides; not where inputs are not finite.
-fn is_fine_unit(unit: u32) -> bool {
-  var size = 0u;
-  for (var quad = unit * 8u; quad < unit * 8u + 8u; quad++) {
-    size = max(size, largest(raw_quad(0u, quad)));
-  }
-  let inverse = inverse_of(exponent_for(size));
-  var excess = 0.0;
-  for (var quad = unit * 8u; quad < unit * 8u + 8u; quad++) {
-    excess += float_excess(raw_quad(0u, quad), inverse);
-  }
-  return is_fine(size, inverse, excess);
+  return (size < 0x7e000000u) & (excess >= max(fma(bitcast<f32>(size), inverse, -65536.0), 0.0));
 }
 
 {% include "linear_q4/row_begins.wgsl" %}
 $$ for u in quads
   var w_{$ u $} = weight[(min(first, params.units - 1u) * 8u + {$ u $}u) * params.down + block];
 $$ endfor
+  // A bit for each unit that is left out: to decide again might be to decide otherwise, as sums
+  // of floats depend on their order.
+  var left_out = 0u;
   // As many rounds for all, since shuffles need every thread.
   for (var i = 0u; i < rounds; i++) {
     let there = min(unit, params.units - 1u);
@@ -92,7 +81,7 @@ $$ for step in (1, 2, 4)
 $$ endfor
     let served = is_fine(size, inverse, excess);
     let fine = here & served;
-    rough = rough | (here & !fine);
+    left_out |= select(0u, 1u << i, here & !fine);
     let unit_scale = select(0.0, bitcast<f32>(exponent << 23u), fine);
 $$ for j in range(1, 8, 2)
     let sum_{$ j $} = high_{$ j $} * 1024 + middle_{$ j $} * 8 + (low_{$ j $} >> 4u);
@@ -106,5 +95,7 @@ $$ endfor
     sums1 = fma(vec4<f32>(vec4<i32>(sum_4, sum_5, sum_6, sum_7)) * unit_scale, scale1, sums1);
     unit++;
   }
+  rough = left_out != 0u;
+{% set is_left_out = "((left_out >> (unit - first)) & 1u) != 0u" %}
 {% include "linear_q4/row_ends.wgsl" %}
 }

@@ -83,5 +83,6 @@ $$ endfor
 $$ endfor
     unit++;
   }
+{% set is_left_out = "!is_fine_unit(unit)" %}
 {% include "linear_q4/row_ends.wgsl" %}
 }

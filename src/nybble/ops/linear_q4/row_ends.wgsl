@@ -9,7 +9,7 @@
   // Beside the other loop, as its own registers would be too many within it.
   if (rough) {
     for (unit = first; unit < min(first + rounds, params.units); unit++) {
-      if (!neighbours || !is_fine_unit(unit)) {
+      if (!neighbours || {$ is_left_out $}) {
         let part = unit / GROUP_UNITS;
         var part0 = vec4<f32>();
         var part1 = vec4<f32>();

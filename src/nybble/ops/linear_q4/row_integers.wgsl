@@ -45,9 +45,10 @@ fn excess_of(v: vec4<f32>, n: vec4<i32>) -> i32 {
   return total(abs(n) - select(vec4<i32>(), vec4<i32>(65536), v != vec4<f32>()));
 }
 
-// What the excess of a unit must reach so that those beside the largest keep 16 bits on average.
+// What the excess of a unit must reach so that those beside the largest keep 16 bits on average;
+// the largest keeps 16 too, which is to be asked only of tiny ones, whose power of two is clamped.
 fn excess_needed(size: u32, inverse: f32) -> i32 {
-  return i32(round(bitcast<f32>(size) * inverse)) - 65536;
+  return max(i32(round(bitcast<f32>(size) * inverse)) - 65536, 0);
 }
 
 fn accumulate(v: vec4<f32>, c: vec4<f32>, sum: f32) -> f32 {

@@ -89,10 +89,13 @@ fn sin_turned(v: vec4<f32>, turn: i32) -> vec4<f32> {
   let quadrant = vec4<i32>(n) + turn;
   let folded = select(sine, cosine, (quadrant & vec4<i32>(1)) == vec4<i32>(1));
   let signed_value = select(folded, -folded, (quadrant & vec4<i32>(2)) == vec4<i32>(2));
-  // Of an angle so large that its reduction lost every digit, at least the range is right.
+  // Of an angle so large that its reduction lost every digit, at least the range is right; of one
+  // so large that the square of what is left overflows, too.
   let one = vec4<f32>(1.0);
   let bounded = select(select(signed_value, one, signed_value > one), -one, signed_value < -one);
-  return select(bounded, signed_value, is_nan_of(signed_value));
+  let finite = (bitcast<vec4<u32>>(v) & vec4<u32>(0x7fffffffu)) < vec4<u32>(0x7f800000u);
+  let defined = select(signed_value, vec4<f32>(), finite);
+  return select(bounded, defined, is_nan_of(signed_value));
 }
 
 fn sin_of(v: vec4<f32>) -> vec4<f32> {

@@ -88,6 +88,8 @@ def _linears() -> list[Case]:
         _linear((3,), 4, 0, 8, bias=True),
         _linear((3,), 0, 8, 8),
         _linear((1,), 520, 2304, 128, bias=True),
+        # One row of so many outputs that its workgroups are smaller.
+        _linear((1,), 8196, 1056, 32),
         _linear((), 1092, 992, 32, produced=True),
         *_special_linears(),
         *_one_row_linears(),

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from nybble.report_text import Words, short_name, short_shapes, table_text
+from nybble.report_text import Words, new_table, short_name, short_shapes, table_text
 
 __all__ = ["CallComparison", "CallRun", "CompareReport", "Difference"]
 
@@ -128,9 +127,7 @@ class CompareReport:
 
     def table(self) -> Table:
         """A row for each call, the times of all, and a row for each output and state."""
-        # No vertical rules, no padding: two devices leave 80 characters little for names.
-        table = Table(title=self.summary, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
-        table.show_edge = False
+        table = new_table(self.summary)
         table.add_column("#", justify="right", no_wrap=True)
         for column in ("call: kernel", "shapes"):
             table.add_column(column)

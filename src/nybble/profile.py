@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.table import Table
 
 from nybble.contract import Array
 from nybble.devices import Device, Executable
 from nybble.plan import Dispatch, Plan
-from nybble.report_text import Words, call_shapes, short_name, short_shapes, table_text
+from nybble.report_text import Words, call_shapes, new_table, short_name, short_shapes, table_text
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
@@ -76,9 +75,7 @@ class Profile:
 
     def table(self) -> Table:
         """A row for each step, and the sums."""
-        # No vertical rules: nine columns leave 80 characters little for names and shapes.
-        table = Table(title=self.summary, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
-        table.show_edge = False
+        table = new_table(self.summary)
         for column in ("#", "step", "shapes", "us", "share", "KB", "GB/s", "Mop", "Gop/s"):
             left = column in ("step", "shapes")
             justify: JustifyMethod = "left" if left else "right"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from rich import box
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
@@ -12,7 +13,10 @@ from rich.text import Text
 
 from nybble.graph import Call
 
-__all__ = ["Words", "call_shapes", "short_name", "short_shapes", "table_text", "without_padding"]
+__all__ = [
+    "Words", "call_shapes", "new_table", "short_name", "short_shapes", "table_text",
+    "without_padding",
+]  # fmt: skip
 
 _NAME = re.compile(r"\b(?:aten|quantized_decomposed|dim_order_ops)\.(\w+)|\b(et_vk\.\w+)")
 _PADDING = re.compile(r" +(?=\n|\Z)")
@@ -37,6 +41,13 @@ class Words:
         """Yield the lines for a column of ``options.max_width``."""
         del console
         yield Text("\n".join(_wrapped(self.text, options.max_width)), self.style, no_wrap=True)
+
+
+def new_table(title: str) -> Table:
+    """A table without vertical rules or padding, which leave 80 characters little for names."""
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
+    table.show_edge = False
+    return table
 
 
 def call_shapes(call: Call) -> str:

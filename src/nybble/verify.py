@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rich import box
 from rich.markup import escape
 from rich.table import Table
 
@@ -15,7 +14,7 @@ from nybble.graph import Call, Graph, Value
 from nybble.plan import Capabilities
 from nybble.plan.choose import precision_of
 from nybble.plan.place import COPY
-from nybble.report_text import Words, call_shapes, short_name, short_shapes, table_text
+from nybble.report_text import Words, call_shapes, new_table, short_name, short_shapes, table_text
 from nybble.testing import compare, is_exact, relative_errors, tolerance_of
 from nybble.tracing import run_graph, trace_graph
 
@@ -92,7 +91,7 @@ class VerifyReport:
 
     def table(self) -> Table:
         """A row for each call."""
-        table = Table(title=self.summary, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
+        table = new_table(self.summary)
         for column in ("#", "call", "shapes", "check", "result"):
             table.add_column(column, justify="right" if column == "#" else "left", overflow="fold")
         for number, check in enumerate(self.checks):

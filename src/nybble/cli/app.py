@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nybble.arguments import refuse_missing_folder
 from nybble.cli.consoles import stderr, stdout
 from nybble.cli.loading import load_program
 from nybble.cli.options import Device, Devices, External, File, Inputs, Name, Policy, Seed
@@ -173,10 +174,8 @@ def profile(
     external: External = None,
 ) -> None:
     """Print GPU time, bytes and operations by dispatch."""
-    if trace is not None and not trace.parent.is_dir():
-        raise NybbleError(
-            f"The folder {trace.parent} of the trace {trace} does not exist: make it."
-        )
+    if trace is not None:
+        refuse_missing_folder(trace, "trace")
     program = load_program(file, device, on_unsupported, external)
     called = program.method(method)
     result = called.profile(*_given_or_random(inputs, called, seed))

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from nybble.arguments import refuse_missing_folder
 from nybble.errors import NybbleError
 from nybble.graph import TensorSpec
 
@@ -55,8 +56,7 @@ def check_output_path(path: Path) -> None:
             f"The output {path} ends in {path.suffix or 'nothing'}: name a .npy file (for several "
             "outputs numbered files are made of it) or an .npz file."
         )
-    if not path.parent.is_dir():
-        raise NybbleError(f"The folder {path.parent} of the output {path} does not exist: make it.")
+    refuse_missing_folder(path, "output")
 
 
 def write_outputs(

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
+from nybble.arguments import refuse_missing_folder
 from nybble.errors import NybbleError
 
 __all__ = ["check_plot", "draw_curve", "save_plot"]
@@ -73,10 +74,7 @@ def check_plot(path: Path) -> None:
             "--plot draws with matplotlib, which is not installed: pip install matplotlib, or "
             "leave --plot out; the curve is printed in the terminal anyway."
         )
-    if not path.parent.is_dir():
-        raise NybbleError(
-            f"The folder {path.parent} of the picture {path} does not exist: make it."
-        )
+    refuse_missing_folder(path, "picture")
 
 
 def save_plot(path: Path, values: Sequence[float], title: str) -> None:

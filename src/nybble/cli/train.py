@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
+from nybble.arguments import refuse_missing_folder
 from nybble.cli.consoles import stderr, stdout
 from nybble.cli.loading import load_program
 from nybble.cli.options import (
@@ -153,8 +154,7 @@ def _check_paths(out: Path, plot: Path | None, checkpoint: Path | None) -> None:
 
     if plot is not None:
         check_plot(plot)
-    if not out.parent.is_dir():
-        raise NybbleError(f"The folder {out.parent} of the program {out} does not exist: make it.")
+    refuse_missing_folder(out, "program")
     if out.suffix != ".pte" or out.is_dir():
         raise NybbleError(f"--out {out}: expected a file whose name ends in .pte.")
     if checkpoint is not None and checkpoint.exists() and not checkpoint.is_dir():

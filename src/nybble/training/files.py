@@ -17,20 +17,11 @@ import numpy as np
 from nybble.contract import Array
 from nybble.errors import NybbleError, ProgramFormatError
 
-__all__ = [
-    "read_safetensors", "refuse_missing_folder", "remove_leftovers", "safetensors_bytes",
-    "write_whole",
-]  # fmt: skip
+__all__ = ["read_safetensors", "remove_leftovers", "safetensors_bytes", "write_whole"]
 
 _TYPES = {"F32": np.float32, "I32": np.int32, "U8": np.uint8, "I64": np.int64}
 _NAMES = {np.dtype(dtype): name for name, dtype in _TYPES.items()}
 _MOST_HEADER = 100 << 20
-
-
-def refuse_missing_folder(path: Path) -> None:
-    """Raise NybbleError where a file's folder does not exist, before anything is made for it."""
-    if not path.parent.is_dir():
-        raise NybbleError(f"The folder {path.parent} of {path} does not exist: make it.")
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:

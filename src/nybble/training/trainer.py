@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from nybble.arguments import refuse_missing_folder
 from nybble.contract import Array
 from nybble.errors import ContractError, NybbleError
 from nybble.program import Method, Program, load
@@ -25,7 +26,7 @@ from .checkpoint import (
 )  # fmt: skip
 from .engine import Engine
 from .evaluation import Evaluation, Totals, checked_batches
-from .files import refuse_missing_folder, safetensors_bytes, write_whole
+from .files import safetensors_bytes, write_whole
 from .layers import QuantizedLayer, find_layers, select_layers
 from .loss import Loss, check_labels, labels_spec
 from .optimizer import AdamW, Constant, Schedule, hyper_table
@@ -208,7 +209,7 @@ class Trainer:
                 "the adapters are not part of the program yet: call trainer.merge() before "
                 "saving it, or name a .safetensors file"
             )
-        refuse_missing_folder(target)
+        refuse_missing_folder(target, "program")
         changed = {layer.name: self._codes(layer) for layer in self.layers}
         items = replacements(self.layers, changed)
         write_whole(target, rewrite_program(self.program.data, items))
@@ -365,7 +366,7 @@ class Trainer:
         metadata = {"format": "pt", "r": str(first.rank), "lora_alpha": str(first.alpha)}
         data = safetensors_bytes(tensors, metadata)
         if path.suffix == ".safetensors":
-            refuse_missing_folder(path)
+            refuse_missing_folder(path, "file")
             write_whole(path, data)
             return
         write_whole(path / "adapter_model.safetensors", data)

@@ -8,7 +8,14 @@ from typing import Any
 import torch
 
 from nybble.errors import NybbleError
-from nybble.export.nodes import arguments, is_dequantize, is_int4, module_of, operation
+from nybble.export.nodes import (
+    arguments,
+    is_dequantize,
+    is_int4,
+    module_of,
+    operation,
+    parameter,
+)
 
 __all__ = ["prepare_four_bit_calls"]
 
@@ -52,13 +59,15 @@ def _read_copy_of_repeated_weight(
     The file holds equal constants once all the same.
     """
     dequantize: Any = arguments(node)["weight"]
-    source = dequantize.args[0].args[0]
+    # Codes and scales are parts of one stored tensor: what the first of them is taken from.
+    source = arguments(dequantize)["input"].args[0]
     if source not in weights:
         weights.add(source)
         return
     name = f"{node.name}_weight"
-    value = copy.deepcopy(_attribute(graph, source.target))
-    graph.register_parameter(name, value)
+    stored = parameter(source, graph)
+    assert isinstance(stored, torch.nn.Parameter)
+    graph.register_parameter(name, copy.deepcopy(stored))
     with graph.graph.inserting_before(dequantize):
         again = graph.graph.get_attr(name)
         again.meta = dict(source.meta)
@@ -74,11 +83,6 @@ def _read_copy_of_repeated_weight(
 
 def _is_part_of(argument: object, source: torch.fx.Node) -> bool:
     return isinstance(argument, torch.fx.Node) and argument.args[:1] == (source,)
-
-
-def _attribute(graph: torch.fx.GraphModule, target: str) -> torch.nn.Parameter:
-    *owners, name = target.split(".")
-    return graph.get_submodule(".".join(owners)).get_parameter(name)
 
 
 def _keep_view_apart(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:

@@ -41,7 +41,6 @@ $$ for step in (1, 2, 4)
 $$ endfor
     let exponent = exponent_for(size);
     let inverse = inverse_of(exponent);
-    var excess = float_excess(v, inverse);
     let n = integers(v, inverse);
     let bytes = three_bytes(n);
     var eights = total(n) * 8;
@@ -73,8 +72,9 @@ $$ endfor
       w_{$ u $} = weight[(next * 8u + {$ u $}u) * params.down + block];
     }
 $$ endfor
-    let here = unit < params.units;
     // Here rather than before the products, which need not wait for it.
+    var excess = float_excess(v, inverse);
+    let here = unit < params.units;
 $$ for step in (1, 2, 4)
     excess += subgroupShuffleXor(excess, {$ step $}u);
     eights += subgroupShuffleXor(eights, {$ step $}u);

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import wgpu
 
 import nybble
 from nybble.devices import Device, open_device
+from nybble.devices.webgpu.errors import device_errors
 from nybble.plan import Dispatch, make_plan
 
 pytestmark = pytest.mark.device
@@ -124,6 +126,48 @@ def test_buffer_beyond_the_limit_is_never_asked_for(
         caught.value
     )
     assert "Use a smaller batch or device='host'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        # What an H200 of which 139 GiB were asked said through wgpu-native and through Dawn.
+        (
+            wgpu.GPUValidationError(
+                "Validation Error\n\nCaused by:\n  In wgpuDeviceCreateBuffer\n"
+                "    Not enough memory left.\n"
+            ),
+            "Not enough memory left",
+        ),
+        (
+            MemoryError(
+                "vkAllocateMemory failed with VK_ERROR_OUT_OF_DEVICE_MEMORY\n"
+                " - While calling [Device].CreateBuffer([BufferDescriptor]).\n"
+            ),
+            "vkAllocateMemory failed with VK_ERROR_OUT_OF_DEVICE_MEMORY",
+        ),
+        (wgpu.GPUOutOfMemoryError("Out of memory"), "Out of memory"),
+    ],
+)
+def test_no_memory_is_an_error_of_its_own(error: Exception, reason: str) -> None:
+    """However wgpu says that a device's memory ran out, it is one sentence on what to do."""
+    with pytest.raises(nybble.OutOfDeviceMemoryError) as caught, device_errors("webgpu:0"):
+        raise error
+    expected = (
+        f"webgpu:0 is out of memory: {reason}. Use a smaller batch, close other programs, "
+        "or use device='host'"
+    )
+    assert expected == str(caught.value)
+
+
+def test_no_host_memory_is_not_the_devices() -> None:
+    """numpy's lack of memory is said to be the host's."""
+    said = "Unable to allocate 7.45 GiB for an array"
+    with (
+        pytest.raises(nybble.OutOfDeviceMemoryError, match="the host is out of memory: Unable"),
+        device_errors("webgpu:0"),
+    ):
+        raise MemoryError(said)
 
 
 def test_tensor_beyond_the_limit_is_refused_when_planned(device: Device, sketch: Any) -> None:

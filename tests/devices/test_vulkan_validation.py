@@ -111,7 +111,7 @@ def validated(how: str, what: tuple[str, ...]) -> subprocess.CompletedProcess[st
         **os.environ,
         "VK_INSTANCE_LAYERS": LAYER,
         "VK_LAYER_ENABLES": os.pathsep.join(CHECKS),
-        "PYTHONPATH": str(ROOT / "src"),
+        "PYTHONPATH": os.pathsep.join(sys.path),
     }
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(VALIDATED), how, str(FIXTURES), *what],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,11 @@ from contextlib import contextmanager
 from nybble.errors import DeviceError, DeviceLostError, NybbleError, OutOfDeviceMemoryError
 
 __all__ = ["device_errors"]
+
+_OUT_OF_MEMORY = re.compile(
+    r"(out[ _]of[ _](\w+[ _])?|not enough )memory|outofmemory", re.IGNORECASE
+)
+"""How wgpu-native, Dawn and Vulkan itself say it; some of them as an error of validation."""
 
 
 @contextmanager
@@ -21,25 +27,31 @@ def device_errors(name: str, answers: Callable[[], bool] = lambda: True) -> Iter
         yield
     except NybbleError:
         raise
-    except MemoryError as error:
-        raise OutOfDeviceMemoryError(f"{name}: the host is out of memory: {error}") from error
     except Exception as error:
-        if not _is_from_wgpu(error):
+        if not isinstance(error, MemoryError) and not _is_from_wgpu(error):
             raise
         # The frames hold exported memoryviews, which Python 3.11's collector crashes on in a cycle.
         traceback.clear_frames(error.__traceback__)
         text = str(error).strip() or type(error).__name__
-        lowered = text.lower()
-        if "outofmemory" in type(error).__name__.lower() or "out of memory" in lowered:
+        reason = _why_out_of_memory(text)
+        if isinstance(error, MemoryError) and reason is None:
+            raise OutOfDeviceMemoryError(f"{name}: the host is out of memory: {text}") from error
+        if reason is not None:
             raise OutOfDeviceMemoryError(
-                f"{name} is out of memory: {text}. Use a smaller batch, close other programs, "
+                f"{name} is out of memory: {reason}. Use a smaller batch, close other programs, "
                 "or use device='host'"
             ) from error
-        if "lost" in lowered or not answers():
+        if "lost" in text.lower() or not answers():
             raise DeviceLostError(
                 f"{name} was lost: {text}. Load the program again to go on"
             ) from error
         raise DeviceError(f"{name}: {text}") from error
+
+
+def _why_out_of_memory(text: str) -> str | None:
+    """The line of an error's text that says that a device's memory ran out, if one does."""
+    lines = (line.strip().rstrip(".") for line in text.splitlines())
+    return next((line for line in lines if _OUT_OF_MEMORY.search(line)), None)
 
 
 def _is_from_wgpu(error: Exception) -> bool:

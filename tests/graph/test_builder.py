@@ -105,6 +105,9 @@ def test_mistakes_are_sentences() -> None:
         b.constant(np.zeros(3, complex))
     with pytest.raises(ContractError, match="there is a state 's' already"):
         b.state("s", np.zeros(3, np.float32))
+    for dtype in (np.float16, np.int64, complex):
+        with pytest.raises(ContractError, match="state 't': no operator takes .*; a state holds"):
+            b.state("t", np.zeros(3, dtype))
     with pytest.raises(ContractError, match="is no state of this graph"):
         b.update(x, x)
     with pytest.raises(ContractError, match="it cannot hold"):

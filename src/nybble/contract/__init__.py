@@ -12,7 +12,7 @@ from .annotations import (
     UInt8,
 )
 from .binding import BoundCall, TensorType, bind, bind_serialized
-from .dtypes import BOOL, DTYPES, FLOAT32, INT8, INT32, DType, dtype_of
+from .dtypes import BOOL, COMPUTED, DTYPES, FLOAT32, INT8, INT32, DType, dtype_of
 from .expansion import EXPANSIONS, Emit, Expansion, expansion
 from .expressions import Expression
 from .kernel import Alias, AnyKernel, Composite, Kernel, Param, f32, i32, u32
@@ -22,6 +22,7 @@ from .operator import REGISTRY, Argument, Operator, Output, Rule, op, rule
 __all__ = [
     "BOOL",
     "CHANNELS4",
+    "COMPUTED",
     "DTYPES",
     "EXPANSIONS",
     "FLOAT32",

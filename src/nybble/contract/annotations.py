@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from .dtypes import COMPUTED
+
 __all__ = [
     "AnyTensor", "Array", "Bool", "Float32", "Int8", "Int32", "Real", "TensorAnnotation", "UInt8",
 ]  # fmt: skip
@@ -61,4 +63,4 @@ else:
     Bool = _Factory("bool")
     UInt8 = _Factory("uint8")
     Real = _Factory("float32", "int32")
-    AnyTensor = _Factory("float32", "int32", "int8", "uint8", "bool")
+    AnyTensor = _Factory(*COMPUTED)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BOOL", "DTYPES", "FLOAT32", "INT8", "INT32", "DType", "dtype_of"]
+__all__ = ["BOOL", "COMPUTED", "DTYPES", "FLOAT32", "INT8", "INT32", "DType", "dtype_of"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ DTYPES: dict[str, DType] = {
         _dtype("uint64", None),
     )
 }
+COMPUTED = ("float32", "int32", "int8", "uint8", "bool")
+"""The element types that operators take and make."""
 FLOAT32 = DTYPES["float32"]
 INT32 = DTYPES["int32"]
 INT8 = DTYPES["int8"]

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nybble.contract import DTYPES, EXPANSIONS, REGISTRY, Array, Expansion, dtype_of
+from nybble.contract import (
+    COMPUTED,
+    DTYPES,
+    EXPANSIONS,
+    REGISTRY,
+    Array,
+    Expansion,
+    dtype_of,
+)
 from nybble.errors import ContractError, UnsupportedProgramError
 
 from .arithmetic import Arithmetic
@@ -74,13 +82,16 @@ class GraphBuilder:
         """A value that persists between runs; unchanged until :meth:`update` replaces it.
 
         Raises:
-            ContractError: the name is taken, or the element type has no form in a graph.
+            ContractError: the name is taken, or no operator takes the element type.
         """
         if any(name == taken for taken, _ in self._states.values()):
             raise ContractError(f"there is a state {name!r} already; names must be unique")
         dtype = dtype_of(initial)
-        if dtype is None:
-            raise ContractError(f"state {name!r}: {initial.dtype} has no form in a graph")
+        if dtype is None or dtype.name not in COMPUTED:
+            raise ContractError(
+                f"state {name!r}: no operator takes {initial.dtype}; a state holds one of "
+                f"{', '.join(COMPUTED)}"
+            )
         value = Value(name, dtype, initial.shape)
         self._states[value] = (name, initial)
         self._finals[value] = value

@@ -71,12 +71,30 @@ def _cached(b: int, s: int, h: int, kv: int, d: int, m: int, start: int, **more:
     ]
 
 
+def _with_bad_key(cases: list[Case], row: int, bad: float) -> list[Case]:
+    """The same with ``bad`` in a row of the keys, new or cached; queries are positive there."""
+    changed = []
+    for case in cases:
+        arguments = {**case.arguments, "q": np.abs(case.arguments["q"])}
+        start = 0 if case.operator.startswith("custom") else arguments["start_pos"]
+        name = "k" if start else "k_cache"
+        arguments[name] = arguments[name].copy()
+        arguments[name][:, row - start, :, 1] = bad
+        changed.append(Case(case.operator, arguments, id=f"{case.id}-key-{bad}"))
+    return changed
+
+
 CASES += [
     *_cached(1, 1, 1, 1, 1, 1, 0, causal=True),
     *_cached(1, 3, 4, 2, 8, 11, 0, causal=True),
     *_cached(1, 1, 6, 2, 7, 11, 10, causal=True),
     *_cached(1, 5, 3, 3, 67, 71, 64, causal=True),
     *_cached(2, 3, 4, 1, 5, 7, 2, causal=True, scale=0.3),
+    *(
+        case
+        for bad in (np.nan, np.inf, -np.inf)
+        for case in _with_bad_key(_cached(1, 3, 2, 2, 4, 9, 2, causal=True), 4, bad)
+    ),
     *_cached(1, 3, 2, 2, 4, 9, 2),
     *_cached(2, 3, 2, 2, 4, 9, 2, mask=_hiding(3, 9)),
     *(

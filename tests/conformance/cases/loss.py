@@ -27,6 +27,10 @@ def _case(logits: Any, labels: Any, weight: float, about: str = "") -> Case:
 
 
 _FAR = np.array([[1e4, -1e4, 0], [-1e4, -1e4, -1e4], [88, 89, 90]], np.float32)
+_HOSTILE = np.array(
+    [[-np.inf, 1, 2], [np.nan, 0, 1], [np.inf, 0, 1], [np.nan] * 3, [-np.inf] * 3, [np.inf] * 3],
+    np.float32,
+)
 _THREE = np.array([1, 0, 2], np.int32)
 
 CASES = [
@@ -37,6 +41,12 @@ CASES += [
     _case(_logits(3, 5, 30), _labels(3, 5), 0.5, "wide"),
     _case(_FAR, _THREE, 1.0, "far"),
     _case(_logits(3, 3), np.array([-100, 3, 2**31 - 1], np.int32), 1.0, "no-class"),
+    _case(np.full((1, 3), -1e4, np.float32), np.zeros(1, np.int32), 1.0, "far-alike"),
+    *(
+        _case(_HOSTILE, labels, weight, f"hostile-{weight}")
+        for labels in (np.array([0, 1, 2, -1, 5, -7], np.int32), np.full(6, -1, np.int32))
+        for weight in (0.5, np.nan, np.inf, 0.0)
+    ),
 ]
 CASES += [
     Case(

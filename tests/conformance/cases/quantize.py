@@ -89,6 +89,25 @@ def _per_channel() -> list[Case]:
     return cases
 
 
+def _far_zero_points() -> list[Case]:
+    """Zero points that no int8 code is, up to both ends of int32, and values that meet them."""
+    ends = [-(2**31), 2**31 - 1, -(2**31) + 100, 2**31 - 200, -(2**30) - 1, 2**30 + 77]
+    near = [-(2**24), 2**24 + 3, -(2**23) - 5, 2**23, -(2**22) - 129, 2**22 + 1, 65535, -65536]
+    points = np.array([*ends, *near, -129, 0], np.int32)
+    at = -points.astype(np.float64)
+    steps = (0, 0.5, -0.5, 1.5, 7, -7, 127, -128, 256, -256, 512, -512, 65536, -65536)
+    x = np.stack([*(at + step for step in steps), *np.broadcast_to(_SPECIAL[:, None], (11, 16))])
+    arguments = {
+        "x": x.astype(np.float32), "scales": np.ones(16, np.float32), "zero_points": points,
+        "axis": 1,
+    }  # fmt: skip
+    name = "quantized_decomposed.quantize_per_channel.default"
+    return [
+        Case(name, {**arguments, "quant_min": low, "quant_max": high}, ("scales",), f"far-{low}")
+        for low, high in ((-128, 127), (-8, 7), (5, 5))
+    ]
+
+
 def _relayout() -> list[Case]:
     return [
         Case("nybble.relayout.default", {"x": _RNG.integers(-128, 128, s, dtype=np.int8)})
@@ -107,4 +126,5 @@ def _copies() -> list[Case]:
     return [Case("nybble.copy.default", {"x": x}) for x in arrays]
 
 
-CASES = [*_copies(), *_quantize(), *_dequantize(), *_per_channel(), *_relayout()]
+CASES = [*_copies(), *_quantize(), *_dequantize(), *_relayout()]
+CASES += [*_per_channel(), *_far_zero_points()]

@@ -9,11 +9,18 @@ from nybble.contract import Array, Float32, Kernel, Param, f32, op, rule, u32
 __all__ = ["custom_sdpa", "sdpa", "sdpa_with_kv_cache", "update_cache"]
 
 
-def _attended(q: Array, k: Array, v: Array, bias: Any, scale: float) -> Array:
-    """Attention of [..., S, D] queries to [..., L, D] keys in double; -inf in ``bias`` hides."""
+def _attended(
+    q: Array, k: Array, v: Array, bias: Any, scale: float, hidden: Array | None = None
+) -> Array:
+    """Attention of [..., S, D] queries to [..., L, D] keys in double.
+
+    Minus infinity in ``bias`` hides a key, unless its score is NaN or infinite; ``hidden`` always.
+    """
     with np.errstate(all="ignore"):
         scores = np.matmul(q.astype(np.float64), np.swapaxes(k, -1, -2).astype(np.float64))
         scores = scores * scale + bias
+        if hidden is not None:
+            scores = np.where(hidden, -np.inf, scores)
         weights = np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf))
         weights /= weights.sum(-1, keepdims=True)
         return np.asarray(np.matmul(weights, v.astype(np.float64)), np.float32)
@@ -142,11 +149,9 @@ def _over_cache(
         np.repeat(c[:, :length].transpose(0, 2, 1, 3), repeat, axis=1) for c in (k_cache, v_cache)
     )
     bias: Any = 0.0 if mask is None else mask
-    if causal:
-        hidden = np.arange(length) > start + np.arange(steps)[:, None]
-        bias = np.where(hidden, -np.inf, 0.0)
+    hidden = np.arange(length) > start + np.arange(steps)[:, None] if causal else None
     factor = q.shape[-1] ** -0.5 if scale is None else scale
-    out = _attended(q.transpose(0, 2, 1, 3), k, v, bias, factor)
+    out = _attended(q.transpose(0, 2, 1, 3), k, v, bias, factor, hidden)
     return np.ascontiguousarray(out.transpose(0, 2, 1, 3))
 
 
@@ -208,9 +213,10 @@ def custom_sdpa(
 ) -> Array:
     """Attention to the first ``start_pos + s`` rows of a cache, to all of them under a mask.
 
-    Causal: query s sees the rows up to ``start_pos + s``. Heads of queries share those of keys
-    in groups of h / kv_heads. The mask broadcasts to [b, h, s, m]; the scale is 1/sqrt(d) unless
-    given.
+    Causal: query s sees the keys up to ``start_pos + s``, whatever the others hold; all values are
+    multiplied, so that NaN and infinities of hidden ones give NaN, as in PyTorch. Heads of queries
+    share those of keys in groups of h / kv_heads. The mask broadcasts to [b, h, s, m]; the scale is
+    1/sqrt(d) unless given.
     """
     return _over_cache(q, k_cache, v_cache, start_pos, mask, causal=causal, scale=scale)
 

@@ -54,7 +54,8 @@ $$ endif
   }
   if (lane == 0u) {
     let at = base + min(u32(max(label, 0)), params.classes - 1u);
-    let loss = log_of(vec4<f32>(sum)).x + highest - logits[at];
+    // The difference first: beside logits far from zero the logarithm would lose its digits.
+    let loss = log_of(vec4<f32>(sum)).x + (highest - logits[at]);
     losses[row] = select(0.0, loss * share, counted);
   }
 }

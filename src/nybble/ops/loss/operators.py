@@ -28,8 +28,8 @@ def valid_weight(labels: Int32[Array, "*shape"]) -> Array:
     return np.asarray(1 / valid if valid else 0, np.float32)
 
 
-def _rows(logits: Array, labels: Array) -> tuple[Array, Array]:
-    """Each row's loss and gradient before any weight, in double; 0 in rows that do not count."""
+def _rows(logits: Array, labels: Array) -> tuple[Array, Array, Array]:
+    """Each row's loss and gradient before any weight, in double, and whether the row counts."""
     with np.errstate(all="ignore"):
         shifted = logits.astype(np.float64)
         shifted -= shifted.max(axis=1, keepdims=True)
@@ -41,7 +41,7 @@ def _rows(logits: Array, labels: Array) -> tuple[Array, Array]:
         losses = np.log(sums) - shifted[rows, at]
         slopes = exponentials / sums[:, None]
         slopes[rows, at] -= 1
-    return np.where(counted, losses, 0), np.where(counted[:, None], slopes, 0)
+    return losses, slopes, counted
 
 
 @op(
@@ -69,10 +69,14 @@ def cross_entropy(
     Rows whose label is negative, or no class, have loss and gradient 0. With
     ``nybble.valid_weight`` as weight the losses sum to their mean over the rows that count.
     """
-    losses, slopes = _rows(logits, labels)
+    losses, slopes, counted = _rows(logits, labels)
     with np.errstate(all="ignore"):
         factor = np.float32(share) if weight is None else np.float32(share) * weight
-        return (losses * factor).astype(np.float32), (slopes * factor).astype(np.float32)
+        # Last, so that no weight, be it NaN, is seen in rows that do not count.
+        return (
+            np.where(counted, losses * factor, 0).astype(np.float32),
+            np.where(counted[:, None], slopes * factor, 0).astype(np.float32),
+        )
 
 
 @expansion("et_vk.fused_ce.default", out_variants=["fused_ce.default"])

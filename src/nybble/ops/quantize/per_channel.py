@@ -72,16 +72,16 @@ def quantize_per_channel(
 ) -> Array:
     """int8 codes: ``clamp(rne(x * f32(1 / scale_c)) + zero_point_c, min, max)``.
 
-    The reciprocal is taken in double and rounded to float32; NaN has the zero point's code.
+    The reciprocal is taken in double and rounded to float32; NaN has the zero point's code. The sum
+    is that of integers, for any zero point.
     """
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         scaled = x * _aligned(_reciprocals(scales), x.ndim, axis)
     points = np.zeros(scales.shape, np.int32) if zero_points is None else zero_points
-    shift = _aligned(points.astype(np.int32), x.ndim, axis)
-    finite = np.where(np.isnan(scaled), np.float32(0), scaled)
-    low, high = (quant_min - shift).astype(np.float32), (quant_max - shift).astype(np.float32)
-    rounded = np.rint(np.clip(finite, low, high))
-    return np.clip(rounded.astype(np.int32) + shift, quant_min, quant_max).astype(np.int8)
+    shift = _aligned(points.astype(np.float64), x.ndim, axis)
+    # In double, where both terms and their sum are exact: a zero point may be any int32.
+    rounded = np.rint(np.where(np.isnan(scaled), 0, scaled).astype(np.float64))
+    return np.clip(rounded + shift, quant_min, quant_max).astype(np.int8)
 
 
 @op(

@@ -1,4 +1,17 @@
-{% include "std/quantize.wgsl" %}
+{% include "std/nan.wgsl" %}
+
+// The code of a value already multiplied by 1/scale; NaN stands for zero. A zero point may be any
+// integer, so the value's integer may need 33 bits: both are added as halves of 16 bits.
+fn code_of(scaled: f32, zero_point: i32) -> i32 {
+  let finite = select(scaled, 0.0, is_nan_of(vec4<f32>(scaled)).x);
+  // Beyond 2^33 no zero point brings a value back.
+  let bounded = clamp(finite, -8589934592.0, 8589934592.0);
+  let high = trunc(bounded * 0.0000152587890625);
+  let low = i32(round(bounded - high * 65536.0)) + (zero_point & 0xffff);
+  // A sum of high halves beyond 4 decides alone.
+  let halves = clamp(i32(high) + (zero_point >> 16u), -4, 4);
+  return clamp(halves * 65536 + low, params.code_min, params.code_max);
+}
 
 fn code_at(element: u32) -> i32 {
   let channel = element / params.inner % params.channels;
@@ -7,7 +20,7 @@ $$ if "zero_points" in present
 $$ else
   let zero_point = 0;
 $$ endif
-  return code_of(x[element] * scales[channel], zero_point, params.code_min, params.code_max);
+  return code_of(x[element] * scales[channel], zero_point);
 }
 
 @compute @workgroup_size(THREADS)

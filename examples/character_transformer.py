@@ -125,4 +125,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (nybble.NybbleError, OSError, UnicodeError) as error:
+        sys.exit(f"Error: {error}")

@@ -10,6 +10,7 @@ the first 50 steps, and the share of codes that are equal after 50 and after all
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from itertools import pairwise
 from pathlib import Path
@@ -116,4 +117,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except nybble.NybbleError as error:
+        sys.exit(f"Error: {error}")

@@ -9,6 +9,7 @@ deployed, and writes it back with new codes.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from pathlib import Path
 
@@ -51,4 +52,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except nybble.NybbleError as error:
+        sys.exit(f"Error: {error}")

@@ -251,18 +251,22 @@ class Method:
 
     def arrays(self, inputs: Sequence[Any]) -> list[Array]:
         """Inputs checked and converted to the graph's types; the method is planned for them."""
+        arrays = self.converted(inputs)
+        self._specialize(arrays)
+        return arrays
+
+    def converted(self, inputs: Sequence[Any]) -> list[Array]:
+        """Inputs checked and converted to the graph's types."""
         if len(inputs) != len(self.inputs):
             listed = "; ".join(map(str, self.inputs)) or "none"
             raise ContractError(
                 f"{self.name}: received {counted(len(inputs), 'input')}, "
                 f"expected {len(self.inputs)} ({listed})"
             )
-        arrays = [
+        return [
             from_caller(value, spec, target.dtype)
             for value, spec, target in zip(inputs, self.inputs, self.graph.inputs, strict=True)
         ]
-        self._specialize(arrays)
-        return arrays
 
     @property
     def executable(self) -> Executable:

@@ -17,17 +17,6 @@ from nybble.training import Trainer
 Command = Callable[..., Any]
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> tuple[Path, Path]:
-    """Inputs and labels that a linear rule relates, 77 rows: no whole number of batches."""
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((77, 64)).astype(np.float32)
-    labels = (x @ rng.standard_normal((64, 10))).argmax(1)
-    np.save(tmp_path / "x.npy", x)
-    np.save(tmp_path / "y.npy", labels)
-    return tmp_path / "x.npy", tmp_path / "y.npy"
-
-
 def accuracy(line: str) -> float:
     """The percentage at the end of a line."""
     return float(line.rsplit("accuracy ", 1)[1].rstrip("%\n"))
@@ -300,7 +289,38 @@ def test_an_interrupt_says_what_was_written_and_what_goes_on(
         "--device", "host", "--checkpoint", run,
     )  # fmt: skip
     assert 130 == ended.status
-    assert f"interrupted at step 14: {out} was not written" in ended.err
-    assert f"nybble.Trainer.resume({str(run)!r}) goes on" in ended.err
+    assert f"interrupted after 14 of 27 steps: {out} was not written" in ended.err
+    assert f"`nybble train --resume {run}` goes on from the checkpoint after step 9." in ended.err
     assert not out.exists()
     assert 9 == Trainer.resume(run).steps
+
+
+@pytest.mark.parametrize("option", ["--data", "--validation"])
+def test_a_label_that_is_no_class_is_named_by_its_row(
+    command: Command, arguments: tuple[Any, ...], data: tuple[Path, Path], tmp_path: Path,
+    option: str,
+) -> None:  # fmt: skip
+    """Its place in the file, not in the batch into which it was drawn; before any step."""
+    labels = np.load(data[1])
+    labels[[61, 70]] = 10, 11
+    np.save(tmp_path / "bad.npy", labels)
+    ended = command(*arguments, option, data[0], tmp_path / "bad.npy")
+    assert (1, "") == (ended.status, ended.out)
+    assert (
+        f"{tmp_path / 'bad.npy'}: row 61 (counted from 0) holds 10, which is no class; the "
+        "program's output has 10, 0 to 9" in " ".join(ended.err.split())
+    )
+    assert not (tmp_path / "tuned.pte").exists()
+
+
+def test_too_few_rows_are_refused_where_others_are_evaluated_on(
+    command: Command, arguments: tuple[Any, ...], data: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """No program is written after no step."""
+    for name, path in zip("xy", data, strict=True):
+        np.save(tmp_path / f"few_{name}.npy", np.load(path)[:5])
+    few = (tmp_path / "few_x.npy", tmp_path / "few_y.npy")
+    ended = command(*arguments, "--validation", *data, "--data", *few)
+    assert 1 == ended.status
+    assert "takes batches of 8, received 5 rows" in ended.err
+    assert not (tmp_path / "tuned.pte").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -123,3 +124,26 @@ def test_the_digits_example_takes_a_device(
     assert tuned > 90
     assert f"on {device}:" in printed
     assert out.is_file()
+
+
+@pytest.mark.parametrize(
+    ("example", "arguments", "sentence"),
+    [
+        ("digits_recovery", ["--device", "cuda"], "cuda"),
+        ("character_transformer", ["nowhere.txt"], "nowhere.txt"),
+        ("character_transformer", ["characters.pte", "--device", "host"], "can't decode byte"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(
+    tmp_path: Path, example: str, arguments: list[str], sentence: str
+) -> None:
+    """What went wrong, without the places in the code where it did."""
+    (tmp_path / "characters.pte").write_bytes(b"\xff")
+    command = [sys.executable, str(EXAMPLES / f"{example}.py"), *arguments]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert 1 == ended.returncode
+    assert "Traceback" not in ended.stderr
+    # Dawn tells its own limits before it.
+    last = ended.stderr.splitlines()[-1]
+    assert last.startswith("Error: ")
+    assert sentence in last

@@ -81,6 +81,78 @@ def test_resuming_keeps_the_sizes_of_a_dynamic_program(tmp_path: Path) -> None:
     assert expected == float(second.step(x, labels))
 
 
+@pytest.fixture(scope="module")
+def positional(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A 4-bit layer plus rows of a table from the position on that the second input holds."""
+    torch = pytest.importorskip("torch")
+    from nybble.export import export
+
+    class Positional(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(32, 12)
+            self.register_buffer("table", 4 * torch.randn(16, 12))
+
+        def forward(self, x: Any, position: Any) -> Any:
+            start = position[0].item()
+            torch._check(start >= 0)
+            torch._check(start + 4 <= 16)
+            return self.linear(x) + self.table.narrow(0, start, 4)
+
+    path = tmp_path_factory.mktemp("positional") / "positional.pte"
+    inputs = (torch.ones(4, 32), torch.tensor([3]))
+    export(Positional().eval(), inputs, path, quantize="int4", progress=False)
+    return path
+
+
+@pytest.mark.export
+def test_resuming_keeps_the_integers_of_a_positional_program(
+    positional: Path, tmp_path: Path
+) -> None:
+    """A trainer at position 5 goes on at position 5: no graph for position 0 takes its place."""
+    program = load(positional, device="host")
+    x, labels, position = np.ones((4, 32), np.float32), np.arange(4), np.array([5])
+    program(x, position)
+    first = Trainer(program)
+    first.step(x, position, labels)
+    first.checkpoint(tmp_path / "run")
+    expected = float(first.step(x, position, labels))
+    outputs = first.forward(x, position)
+    program(x, np.array([7]))
+
+    for given in (None, program):
+        second = Trainer.resume(tmp_path / "run", given, device="host")
+        assert expected == float(second.step(x, position, labels))
+        np.testing.assert_array_equal(outputs, second.forward(x, position))
+
+
+@pytest.mark.export
+def test_another_position_than_the_trainers_is_refused(positional: Path) -> None:
+    """The trainer's graph holds one position: others are no silent training at that one."""
+    program = load(positional, device="host")
+    x, labels = np.ones((4, 32), np.float32), np.arange(4)
+    trainer = Trainer(program)
+    trainer.step(x, np.array([0]), labels)
+    with pytest.raises(ContractError, match="input_1: expected 0 as element 0, received 5"):
+        trainer.step(x, np.array([5]), labels)
+    with pytest.raises(ContractError, match="a trainer keeps the integers"):
+        trainer.forward(x, np.array([5]))
+    assert 1 == trainer.steps
+
+
+def test_notes_of_the_caller_are_kept(tmp_path: Path) -> None:
+    """Whatever JSON holds comes back; anything else is a sentence, and the old file stays."""
+    trainer = new_trainer()
+    trainer.notes["epoch"] = 3
+    trainer.notes["losses"] = [0.1, float("inf")]
+    trainer.checkpoint(tmp_path)
+    trainer.notes["array"] = np.zeros(3)
+    with pytest.raises(ContractError, match="notes: expected what JSON can hold"):
+        trainer.checkpoint(tmp_path)
+    resumed = Trainer.resume(tmp_path, program_of(mlp()))
+    assert {"epoch": 3, "losses": [0.1, float("inf")]} == resumed.notes
+
+
 def test_loss_function_is_asked_for_again(tmp_path: Path) -> None:
     """A checkpoint cannot hold a function, and says so."""
 
@@ -191,9 +263,12 @@ def _rewrite(file: Path, change: Callable[[dict[str, Array], dict[str, Any]], ob
         lambda _, settings: settings.update(rng={"state": 1}),
         lambda _, settings: settings.update(surprise=1),
         lambda _, settings: settings.update(labels=None),
+        lambda _, settings: settings.update(integers=[[0, 10**9, 1]]),
+        lambda _, settings: settings.update(integers=[[7, 0, 1]]),
+        lambda _, settings: settings.update(notes=[]),
     ],
     ids=["no count", "no moment", "a state more", "no rng", "another rng", "a setting more",
-         "no labels"],
+         "no labels", "no such element", "no such input", "no notes"],
 )  # fmt: skip
 def test_incomplete_checkpoint_is_refused(tmp_path: Path, change: Any) -> None:
     """A whole file that lacks something, or has more, is not resumed with zeros in its place."""

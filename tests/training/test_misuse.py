@@ -11,11 +11,11 @@ import pytest
 import nybble
 from nybble.devices.base import Pending
 from nybble.errors import ContractError, DeviceLostError, NybbleError
-from nybble.graph import GraphBuilder, Value
+from nybble.graph import Graph, GraphBuilder, Value
 from nybble.training import Trainer
 from nybble.training.pending import Steps
 
-from .conftest import mlp, program_of
+from .conftest import linear, mlp, program_of
 from .test_trainer import batch
 
 
@@ -164,3 +164,55 @@ def test_loss_of_a_lost_device_is_never_a_number() -> None:
         with pytest.raises(DeviceLostError):
             float(loss)
     assert 0 == steps.applied
+
+
+def two_heads() -> Graph:
+    """A layer before two heads, each an output."""
+    b = GraphBuilder("forward")
+    rng = np.random.default_rng(3)
+    trunk = linear(b, b.input("input_0", "float32", (8, 16)), 24, 8, rng)
+    return b.finish([linear(b, trunk, 12, 8, rng), linear(b, trunk, 4, 8, rng)])
+
+
+@pytest.mark.parametrize("mode", ["latent", "adapter"])
+def test_loss_that_ignores_the_outputs_is_refused(mode: Any) -> None:
+    """It would train nothing: an error before the first step, and the weights are as they were."""
+
+    def loss(b: GraphBuilder, _: tuple[Value, ...], labels: Value) -> Value:
+        return b.math.mean(b.math.square(labels))
+
+    trainer = Trainer(program_of(mlp()), loss, mode=mode)
+    with pytest.raises(
+        ContractError,
+        match=r"does not depend on forward\.linear_0, forward\.linear_1, .* compute it from",
+    ):
+        trainer.step(batch(0)[0], np.ones(8, np.float32))
+    assert 0 == trainer.steps
+
+
+def test_loss_through_integers_alone_is_refused() -> None:
+    """No gradient passes a conversion to integers, so nothing would be trained."""
+
+    def loss(b: GraphBuilder, outputs: tuple[Value, ...], _: Value) -> Value:
+        best = b.call("aten.argmax.default", x=outputs[0], dim=1, keepdim=False)
+        return b.math.mean(
+            b.call("dim_order_ops._to_dim_order_copy.default", x=best, out_dtype="float32")
+        )
+
+    trainer = Trainer(program_of(mlp()), loss)
+    with pytest.raises(ContractError, match="the loss does not depend on"):
+        trainer.step(batch(0)[0], np.ones(8, np.float32))
+
+
+@pytest.mark.parametrize("mode", ["latent", "adapter"])
+def test_layers_on_no_path_to_the_loss_are_named(mode: Any) -> None:
+    """Weight decay alone would change the second head: it is left out by name, or refused."""
+    with pytest.raises(
+        ContractError,
+        match=r"depend on forward\.linear_2, .*"
+        r"trainable=\['forward\.linear_0', 'forward\.linear_1'\]",
+    ):
+        Trainer(program_of(two_heads()), mode=mode)
+    trainer = Trainer(program_of(two_heads()), mode=mode, trainable=["*_0", "*_1"])
+    trainer.step(*batch(0))
+    assert 1 == trainer.steps

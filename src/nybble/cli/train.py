@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -15,30 +16,30 @@ from nybble.cli.loading import load_program
 from nybble.cli.options import (
     Device,
     External,
-    File,
     Name,
     Policy,
     number_option,
     one_of,
     pair_option,
 )
+from nybble.cli.train_choices import Choices, Pair, Progress, check_classes, read_progress
+from nybble.cli.train_run import TrainingRun
 from nybble.errors import NybbleError
+from nybble.words import counted
 
 if TYPE_CHECKING:
+    from nybble.program import Program
     from nybble.training import Evaluation, Trainer
     from nybble.training.pending import OnNonFinite
 
 __all__ = ["train"]
 
 
-_Pair: TypeAlias = tuple[Any, Any]
-"""Inputs and labels."""
-
-
+_File = Annotated[Path | None, typer.Argument(metavar="FILE", help="A .pte program.")]
 _Data = Annotated[
-    tuple[Path, Path], pair_option("Inputs and labels, a .npy each, row by row.", "--data")
+    tuple[Path, Path] | None, pair_option("Inputs and labels, a .npy each, row by row.", "--data")
 ]
-_Out = Annotated[Path, typer.Option("--out", metavar="TUNED", help="The .pte to write.")]
+_Out = Annotated[Path | None, typer.Option("--out", metavar="TUNED", help="The .pte to write.")]
 _Epochs = Annotated[int, number_option(int, 1, "Passes over the data.", "--epochs")]
 _Lr = Annotated[float, number_option(float, 0, "Highest learning rate of AdamW.", "--lr")]
 _Decay = Annotated[float, number_option(float, 0, "Decay of the latents.", "--weight-decay")]
@@ -62,7 +63,12 @@ _Validation = Annotated[
     pair_option("Evaluate on these and not on the data.", "--validation"),
 ]
 _Checkpoint = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Write a checkpoint after every epoch.")
+    Path | None,
+    typer.Option(metavar="DIR", help="Write a checkpoint after every epoch, and at Ctrl-C."),
+]
+_Resume = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Go on from a checkpoint; it knows FILE and the options."),
 ]
 _Plot = Annotated[
     Path | None, typer.Option(metavar="PNG", help="Draw the losses (needs matplotlib).")
@@ -71,9 +77,10 @@ _Seed = Annotated[int, number_option(int, 0, "Of the order of rows.", "--seed")]
 
 
 def train(
-    file: File,
-    data: _Data,
-    out: _Out,
+    ctx: typer.Context,
+    file: _File = None,
+    data: _Data = None,
+    out: _Out = None,
     epochs: _Epochs = 3,
     lr: _Lr = 1e-3,
     weight_decay: _Decay = 0.01,
@@ -81,6 +88,7 @@ def train(
     trainable: _Glob = "*",
     validation: _Validation = None,
     checkpoint: _Checkpoint = None,
+    resume: _Resume = None,
     plot: _Plot = None,
     device: Device = "auto",
     method: Name = None,
@@ -90,62 +98,105 @@ def train(
     on_nonfinite: _OnNonFinite = "error",
 ) -> None:
     """Fine-tune 4-bit layers on your data; write the program back with new codes."""
-    import nybble
-
-    _check_paths(out, plot, checkpoint)
-    program = load_program(file, device, on_unsupported, external)
-    arrays = _arrays(data, "--data")
-    shown = arrays if validation is None else _arrays(validation, "--validation")
-    rows = _rows(program.method(method))
-    trainer = nybble.Trainer(
-        program, loss, trainable=trainable, method=method, seed=seed,
-        on_nonfinite=cast("OnNonFinite", on_nonfinite),
-        **_course(epochs * max(1, len(arrays[0]) // rows), lr, weight_decay),
+    if resume is None:
+        required = {"argument 'FILE'": file, "option '--data'": data, "option '--out'": out}
+        for name, value in required.items():
+            if value is None:
+                ctx.fail(f"Missing {name}.")
+    # A training that goes on looks only at those that are given.
+    asked = Choices(
+        cast("Path", file), cast("Any", data), cast("Path", out), epochs, lr, weight_decay, loss,
+        trainable, validation, checkpoint, plot, device, method, on_unsupported,
+        tuple(external or ()), seed, on_nonfinite,
     )  # fmt: skip
-    if external:
-        _check_save(trainer, out)
-    stderr().print(f"{program.device}: training {', '.join(x.name for x in trainer.layers)}")
-    stdout().print(f"before  {_evaluate(trainer, shown, rows)}")
-    values = _train_and_save(trainer, arrays, rows, epochs, checkpoint, out)
-    _save_plot(plot, values, f"{file.name}, {epochs} epochs")
+    if resume is None:
+        _train(asked, asked.file)
+    else:
+        given = [name for name in ctx.params if _is_given(ctx, name)]
+        _go_on(resume, asked, given)
+
+
+def _is_given(ctx: typer.Context, name: str) -> bool:
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _go_on(folder: Path, asked: Choices, given: Sequence[str]) -> None:
+    """Go on with the training of a checkpoint."""
+    progress = read_progress(folder)
+    chosen = progress.choices.going_on(asked, given, folder)
+    chosen = replace(chosen, checkpoint=asked.checkpoint or folder)
+    if progress.is_finished and chosen.out.exists():
+        raise NybbleError(
+            f"The training in {folder} is finished: {chosen.out} was written after "
+            f"{counted(chosen.epochs, 'epoch')}. To train that program further, train it anew."
+        )
+    source = asked.file if "file" in given else folder / "program.pte"
+    _train(chosen, source, replace(progress, choices=chosen), folder)
+
+
+def _train(
+    choices: Choices, file: Path, progress: Progress | None = None, resumed: Path | None = None
+) -> None:
+    """Train the program in ``file``, from the start or from how far a checkpoint is."""
+    _check_paths(choices.out, choices.plot, choices.checkpoint)
+    program = load_program(file, choices.device, choices.on_unsupported, choices.external)
+    method = program.method(choices.method)
+    data, rows = _read_pair(choices.data, "--data"), _rows(method)
+    per_epoch = max(1, len(data.x) // rows)
+    shown = data
+    if choices.validation is not None:
+        shown = _read_pair(choices.validation, "--validation")
+    for pair in (data, shown):
+        check_classes(pair, choices.loss, method.outputs[0].shape)
+    if progress is None:
+        trainer = _new_trainer(program, choices, choices.epochs * per_epoch)
+    else:
+        trainer = _resumed_trainer(program, progress, data, cast("Path", resumed))
+    _check_writing(trainer, choices)
+    _tell_begin(trainer, progress)
+    if progress is None:
+        before, order = str(_evaluate(trainer, shown, rows)), trainer.rng.bit_generator.state
+        progress = Progress(choices, (), per_epoch, before, data.digest, order)
+    stdout().print(f"before  {progress.before}")
+    run = TrainingRun(trainer, data, rows, progress, choices.checkpoint, resumed)
+    values = run.finish(choices.out)
+    stderr().print(f"wrote {choices.out}")
+    _save_plot(choices.plot, values, f"{choices.file.name}, {choices.epochs} epochs")
     _print_curve(values)
     stdout().print(f"after   {_evaluate(trainer, shown, rows)}")
 
 
-def _course(steps: int, lr: float, weight_decay: float) -> dict[str, Any]:
-    """The optimizer, and a learning rate that rises for a twentieth of the steps and falls."""
+def _new_trainer(program: Program, choices: Choices, steps: int) -> Trainer:
+    """Its learning rate rises for a twentieth of the steps, and falls after them."""
     import nybble
 
-    return {
-        "optimizer": nybble.AdamW(lr=lr, weight_decay=weight_decay),
-        "schedule": nybble.Cosine(steps=steps, warmup=steps // 20),
-    }
+    return nybble.Trainer(
+        program, choices.loss, trainable=choices.trainable, method=choices.method,
+        seed=choices.seed, on_nonfinite=cast("OnNonFinite", choices.on_nonfinite),
+        optimizer=nybble.AdamW(lr=choices.lr, weight_decay=choices.weight_decay),
+        schedule=nybble.Cosine(steps=steps, warmup=steps // 20),
+    )  # fmt: skip
 
 
-def _train_and_save(
-    trainer: Trainer, arrays: _Pair, rows: int, epochs: int, checkpoint: Path | None, out: Path
-) -> list[float]:
-    """The losses of all steps. What is printed may fail: the program is written before."""
-    started = time.perf_counter()
-    try:
-        values = _run(trainer, arrays, rows, epochs, checkpoint)
-    except KeyboardInterrupt:
-        stderr().print(_interrupted(trainer, checkpoint, out))
-        raise
-    seconds = time.perf_counter() - started
-    trainer.save(out)
-    left_out = f", {trainer.skipped} of them not applied" if trainer.skipped else ""
-    stderr().print(f"{len(values)} steps in {seconds:.1f} s{left_out}")
-    stderr().print(f"wrote {out}")
-    return values
+def _resumed_trainer(program: Program, progress: Progress, data: Pair, folder: Path) -> Trainer:
+    import nybble
+
+    trainer = nybble.Trainer.resume(folder, program)
+    if data.digest != progress.digest:
+        raise NybbleError(
+            f"The rows in {data.paths[0]} and {data.paths[1]} are not those with which the "
+            f"checkpoint in {folder} was made: give the same data, or train anew without --resume."
+        )
+    return trainer
 
 
-def _interrupted(trainer: Trainer, checkpoint: Path | None, out: Path) -> str:
-    """What an interrupt leaves behind."""
-    sentence = f"interrupted at step {trainer.steps}: {out} was not written"
-    if checkpoint is None or not checkpoint.exists():
-        return f"{sentence}."
-    return f"{sentence}; nybble.Trainer.resume({str(checkpoint)!r}) goes on from the last epoch."
+def _tell_begin(trainer: Trainer, progress: Progress | None) -> None:
+    layers = ", ".join(layer.name for layer in trainer.layers)
+    told = f"{trainer.program.device}: training {layers}"
+    if progress is not None:
+        told += f", from step {len(progress.losses)} on"
+    stderr().print(told)
 
 
 def _check_paths(out: Path, plot: Path | None, checkpoint: Path | None) -> None:
@@ -161,10 +212,15 @@ def _check_paths(out: Path, plot: Path | None, checkpoint: Path | None) -> None:
         raise NybbleError(f"--checkpoint {checkpoint} is a file: name a folder.")
 
 
-def _check_save(trainer: Trainer, out: Path) -> None:
-    """Codes that lie in an external file cannot be written: known before the first epoch."""
-    with TemporaryDirectory(prefix=".nybble-", dir=out.parent) as folder:
-        trainer.save(Path(folder) / "untrained.pte")
+def _check_writing(trainer: Trainer, choices: Choices) -> None:
+    """Codes in an external file, and a folder of another program: known before the first epoch."""
+    from nybble.training.checkpoint import program_digest, refuse_other_program
+
+    if choices.external:
+        with TemporaryDirectory(prefix=".nybble-", dir=choices.out.parent) as folder:
+            trainer.save(Path(folder) / "untrained.pte")
+    if choices.checkpoint is not None:
+        refuse_other_program(choices.checkpoint, program_digest(trainer.program.data))
 
 
 def _print_curve(values: list[float]) -> None:
@@ -184,7 +240,7 @@ def _save_plot(plot: Path | None, values: list[float], title: str) -> None:
         stderr().print(f"wrote {plot}")
 
 
-def _arrays(paths: tuple[Path, Path], option: str) -> _Pair:
+def _read_pair(paths: tuple[Path, Path], option: str) -> Pair:
     from nybble.cli.arrays import read_array
 
     for path in paths:
@@ -196,7 +252,7 @@ def _arrays(paths: tuple[Path, Path], option: str) -> _Pair:
             f"{option}: {paths[0]} has shape {list(x.shape)} and {paths[1]} {list(labels.shape)}; "
             "they need as many rows."
         )
-    return x, labels
+    return Pair(paths, x, labels)
 
 
 def _rows(method: Any) -> int:
@@ -210,35 +266,7 @@ def _rows(method: Any) -> int:
     return int(method.inputs[0].shape[0])
 
 
-def _evaluate(trainer: Trainer, arrays: _Pair, rows: int) -> Evaluation:
+def _evaluate(trainer: Trainer, pair: Pair, rows: int) -> Evaluation:
     from nybble.training import whole_batches
 
-    return trainer.evaluate(whole_batches(*arrays, rows))
-
-
-def _run(
-    trainer: Trainer, arrays: _Pair, rows: int, epochs: int, checkpoint: Path | None
-) -> list[float]:
-    """The losses of all steps."""
-    from rich import progress as bars
-
-    from nybble.training import shuffled_batches
-
-    losses: list[Any] = []
-    columns = (
-        bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn(),
-        bars.TimeElapsedColumn(), bars.TextColumn("left"), bars.TimeRemainingColumn(),
-    )  # fmt: skip
-    console = stderr()
-    hidden = not console.is_terminal
-    with bars.Progress(*columns, console=console, transient=True, disable=hidden) as progress:
-        task = progress.add_task("training", total=epochs * (len(arrays[0]) // rows))
-        for epoch in range(epochs):
-            for batch in shuffled_batches(*arrays, rows, trainer.rng):
-                losses.append(trainer.step(*batch))
-                settled = next((float(x) for x in reversed(losses) if x.settled), None)
-                shown = "" if settled is None else f", loss {settled:.4f}"
-                progress.update(task, advance=1, description=f"epoch {epoch + 1}{shown}")
-            if checkpoint is not None:
-                trainer.checkpoint(checkpoint)
-    return [float(value) for value in losses]
+    return trainer.evaluate(whole_batches(pair.x, pair.labels, rows))

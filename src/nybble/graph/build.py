@@ -331,7 +331,7 @@ class MethodBuilder:
                 State(name, value, self.finals[value], initial)
                 for value, (name, initial) in self.states.items()
             ),
-            tuple(self.symbols),
+            self.symbols,
         )
 
     def raise_problems(self) -> None:

@@ -97,7 +97,8 @@ class Graph:
     """A method: inputs, calls in order, outputs, and states.
 
     ``input_specs`` and ``output_specs`` are the caller's view; their element types may be wider
-    (int64, float64) than the values', and are converted at the border.
+    (int64, float64) than the values', and are converted at the border. ``symbols`` are the integers
+    that its inputs hold, and the values for which it was built.
     """
 
     name: str
@@ -107,7 +108,7 @@ class Graph:
     input_specs: tuple[TensorSpec, ...]
     output_specs: tuple[TensorSpec, ...]
     states: tuple[State, ...] = ()
-    symbols: tuple[Symbol, ...] = ()
+    symbols: Mapping[Symbol, int] = field(default_factory=dict)
 
     @property
     def is_dynamic(self) -> bool:

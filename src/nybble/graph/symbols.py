@@ -6,7 +6,7 @@ everything after building then sees plain numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,7 +46,7 @@ class Specialization:
         return (self.shapes, tuple((s.input, s.element, self.values[s]) for s in order))
 
     @staticmethod
-    def of(inputs: Sequence[Array], symbols: Sequence[Symbol]) -> Specialization:
+    def of(inputs: Sequence[Array], symbols: Iterable[Symbol]) -> Specialization:
         """The specialization that checked inputs ask for.
 
         Raises:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,13 +21,17 @@ from nybble.source import as_path
 from .files import read_safetensors, remove_leftovers, safetensors_bytes, write_whole
 from .optimizer import AdamW, Constant, Cosine, Linear, Schedule
 
-__all__ = ["Checkpoint", "check_states", "program_digest", "read_checkpoint", "write_checkpoint"]
+__all__ = [
+    "Checkpoint", "check_states", "program_digest", "read_checkpoint", "refuse_other_program",
+    "write_checkpoint",
+]  # fmt: skip
 
 _FILE = "checkpoint.safetensors"
 _PROGRAM = "program.pte"
 _SETTINGS = frozenset((
     "trainable", "mode", "optimizer", "schedule", "memory_budget", "on_nonfinite", "method", "rank",
     "alpha", "loss", "labels", "rng", "skipped", "shapes",
+    "integers", "notes",
 ))  # fmt: skip
 _SCHEDULES = {kind.__name__: kind for kind in (Constant, Cosine, Linear)}
 
@@ -54,7 +59,8 @@ def write_checkpoint(
 
     Raises:
         NybbleError: it cannot be written; the previous one is untouched.
-        ContractError: the schedule is of the caller's own making.
+        ContractError: the schedule is of the caller's own making, JSON cannot hold the notes, or
+            the folder holds a checkpoint of another program.
     """
     folder = as_path(directory, "directory")
     copy = folder / _PROGRAM
@@ -62,14 +68,37 @@ def write_checkpoint(
         remove_leftovers(file)
     settings = {**checkpoint.settings, "schedule": _schedule_data(checkpoint.settings["schedule"])}
     settings["optimizer"] = dataclasses.asdict(checkpoint.settings["optimizer"])
-    metadata = {"format": "nybble", "program": checkpoint.program, "settings": json.dumps(settings)}
-    if not copy.is_file() or program_digest(copy.read_bytes()) != checkpoint.program:
-        if (folder / _FILE).exists() and _digest_in(folder / _FILE) != checkpoint.program:
-            raise ContractError(
-                f"{folder} holds a checkpoint of another program; choose another folder"
-            )
+    text = _settings_text(settings)
+    metadata = {"format": "nybble", "program": checkpoint.program, "settings": text}
+    if not _holds_copy(folder, checkpoint.program):
+        refuse_other_program(folder, checkpoint.program)
         write_whole(copy, bytes(program))
     write_whole(folder / _FILE, safetensors_bytes(checkpoint.states, metadata))
+
+
+def refuse_other_program(directory: str | os.PathLike[str], digest: str) -> None:
+    """Raise ContractError where a folder holds a checkpoint of another program than ``digest``."""
+    folder = as_path(directory, "directory")
+    if _holds_copy(folder, digest) or not (folder / _FILE).exists():
+        return
+    if _digest_in(folder / _FILE) != digest:
+        raise ContractError(
+            f"{folder} holds a checkpoint of another program; choose another folder"
+        )
+
+
+def _holds_copy(folder: Path, digest: str) -> bool:
+    copy = folder / _PROGRAM
+    return copy.is_file() and program_digest(copy.read_bytes()) == digest
+
+
+def _settings_text(settings: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(settings)
+    except (TypeError, ValueError) as error:
+        raise ContractError(
+            f"notes: expected what JSON can hold, numbers, texts, lists and dicts ({error})"
+        ) from error
 
 
 def _digest_in(file: Path) -> str | None:
@@ -108,7 +137,7 @@ def read_checkpoint(directory: str | os.PathLike[str]) -> tuple[Checkpoint, byte
         settings["optimizer"] = AdamW(**{**optimizer, "betas": tuple(optimizer["betas"])})
         digest = metadata["program"]
         _check_settings(settings)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ProgramFormatError(
             f"{folder / _FILE} is no checkpoint of this version of nybble's trainer ({error!r})"
         ) from error
@@ -126,6 +155,12 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
     np.dtype(name)
     for sizes in (shape, *settings["shapes"]):
         np.empty((0, *sizes))
+    for number, element, value in settings["integers"]:
+        held = settings["shapes"][int(number)]
+        if not 0 <= int(element) < math.prod(held) or int(value) != value:
+            raise ValueError(f"integer {value} at {element} of an input {held}")
+    if not isinstance(settings["notes"], dict):
+        raise TypeError(f"notes {settings['notes']!r}")
     np.random.default_rng().bit_generator.state = settings["rng"]
 
 

@@ -14,7 +14,7 @@ from nybble.errors import ContractError, UnsupportedProgramError
 from nybble.graph import Call, GraphBuilder, Value
 from nybble.graph.gradients import GRADIENTS, NO_GRADIENT
 
-__all__ = ["differentiate", "load_gradients"]
+__all__ = ["differentiate", "gradients_that_exist", "load_gradients"]
 
 _DIFFERENTIABLE = ("float32", "uint8")
 """uint8 is differentiable where it holds 4-bit codes: the straight-through estimator gives the
@@ -48,6 +48,14 @@ def differentiate(
         ContractError: the loss is no float32 scalar.
         UnsupportedProgramError: operators on the way have no gradient; all are named.
     """
+    found = gradients_that_exist(b, loss, wrt)
+    return {v: found[v] if v in found else _zeros(b, v) for v in wrt}
+
+
+def gradients_that_exist(
+    b: GraphBuilder, loss: Value | Mapping[Value, Value], wrt: Sequence[Value]
+) -> dict[Value, Value]:
+    """As :func:`differentiate`, without those of ``wrt`` that the loss does not depend on."""
     load_gradients()
     seeds = _seeds(b, loss)
     active = _active(b.calls, wrt)
@@ -58,7 +66,11 @@ def differentiate(
     for call in reversed(wanted):
         sweep.add(call)
     sweep.raise_problems()
-    return {value: sweep.gradient_of(value) for value in wrt}
+    return {value: sweep.gradients[value] for value in wrt if value in sweep.gradients}
+
+
+def _zeros(b: GraphBuilder, value: Value) -> Value:
+    return b.constant(np.zeros(value.shape, np.float32))
 
 
 def _seeds(b: GraphBuilder, loss: Value | Mapping[Value, Value]) -> dict[Value, Value]:
@@ -150,11 +162,6 @@ class _Sweep:
             gradient = self.b.math.sum_to(gradient, value.shape)
         known = self.gradients.get(value)
         self.gradients[value] = gradient if known is None else self.b.math.add(known, gradient)
-
-    def gradient_of(self, value: Value) -> Value:
-        if value in self.gradients:
-            return self.gradients[value]
-        return self.b.constant(np.zeros(value.shape, np.float32))
 
     def raise_problems(self) -> None:
         _raise(self.problems)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from nybble.errors import ContractError
 from nybble.graph import Call, Graph, GraphBuilder, Value
 from nybble.passes import run_passes
 from nybble.passes.drop_dead_calls import drop_dead_calls
@@ -18,7 +19,7 @@ from nybble.passes.drop_identities import drop_identities
 from nybble.passes.fold_constants import fold_constants
 
 from .adapter import Adapter
-from .differentiate import differentiate
+from .differentiate import gradients_that_exist
 from .layers import QuantizedLayer
 from .loss import Loss, loss_seeds
 
@@ -109,6 +110,7 @@ def step_graph(setup: Setup) -> StepGraph:
     """Forward, loss, gradients, and the update of every trained weight.
 
     Raises:
+        ContractError: the loss does not depend on a trained layer.
         UnsupportedProgramError: operators between a trained layer and the loss have no gradient.
     """
     made = _Forward(setup, "step")
@@ -117,7 +119,8 @@ def step_graph(setup: Setup) -> StepGraph:
     loss, seeds = loss_seeds(b, setup.loss, made.outputs, labels)
     forward = frozenset(value for call in b.calls for value in call.outputs)
     parameters = _parameters(setup, made)
-    found = differentiate(b, seeds, [p.read for p in parameters])
+    found = gradients_that_exist(b, seeds, [p.read for p in parameters])
+    _refuse_untrained(setup, [p for p in parameters if p.read not in found])
     b.origin = "update"
     updates = [(p, p.widened(b, found[p.read])) for p in parameters]
     checked = ["the loss", *(f"the gradient of {p.name}" for p, _ in reversed(updates))]
@@ -147,11 +150,12 @@ def _fault(b: GraphBuilder, values: Sequence[Value]) -> Value:
 
 @dataclass(frozen=True, eq=False)
 class _Parameter:
-    """A trained float value: ``read`` is what the forward pass reads in its stead."""
+    """A trained float value of ``layers``: the forward pass reads ``read`` in its stead."""
 
     name: str
     read: Value
     state: Value
+    layers: tuple[str, ...]
     layer: QuantizedLayer | None = None
 
     def widened(self, b: GraphBuilder, d_value: Value) -> Value:
@@ -182,16 +186,38 @@ class _Parameter:
             b.update(self.read, codes)
 
 
+def _refuse_untrained(setup: Setup, parameters: Sequence[_Parameter]) -> None:
+    """Weight decay alone would change a layer that the loss does not depend on."""
+    if not parameters:
+        return
+    lost = {name for parameter in parameters for name in parameter.layers}
+    named = ", ".join(layer.name for layer in setup.layers if layer.name in lost)
+    others = [layer.name for layer in setup.layers if layer.name not in lost]
+    what = "compute it from outputs that they lead to" if callable(setup.loss) else ""
+    if others:
+        what += f"{', or ' if what else ''}leave them out with trainable={others}"
+    advice = what or "pass a function as loss that reads the outputs they lead to"
+    raise ContractError(
+        f"the loss does not depend on {named}, so that no step would train them; {advice}"
+    )
+
+
 def _parameters(setup: Setup, made: _Forward) -> list[_Parameter]:
     if setup.adapters:
         return [
-            _Parameter(name, value, value)
+            _Parameter(name, value, value, (adapter.name,))
             for adapter in setup.adapters
             for name, value in zip(adapter.factor_names, made.factors[adapter.name], strict=True)
         ]
     by_name: dict[str, Any] = {layer.name: layer for layer in setup.layers}
     return [
-        _Parameter(name, codes, made.b.state(f"{name}.latent", layer.values(layer.codes)), layer)
+        _Parameter(
+            name,
+            codes,
+            made.b.state(f"{name}.latent", layer.values(layer.codes)),
+            tuple(one.name for one in setup.layers if one.weight is layer.weight),
+            layer,
+        )
         for name, codes in made.codes.items()
         for layer in [by_name[name]]
     ]

@@ -27,6 +27,7 @@ from .checkpoint import (
 from .engine import Engine
 from .evaluation import Evaluation, Totals, checked_batches
 from .files import safetensors_bytes, write_whole
+from .inputs import fitting_inputs, integers_of, plan_for
 from .layers import QuantizedLayer, find_layers, select_layers
 from .loss import Loss, check_labels, labels_spec
 from .optimizer import AdamW, Constant, Schedule, hyper_table
@@ -66,8 +67,9 @@ class Trainer:
         seed: of ``rng``, which draws adapters and is the caller's for shuffling.
 
     Raises:
-        ContractError: no 4-bit layer, a glob that matches none, a loss that does not fit, or
-            a trained weight that a call which is not trained reads too.
+        ContractError: no 4-bit layer, a glob that matches none, a loss that does not fit or does
+            not depend on a trained layer (for a function as loss the first step says so), or a
+            trained weight that a call which is not trained reads too.
         UnsupportedProgramError: operators behind a trained layer have no gradient.
         OutOfDeviceMemoryError: a step does not fit the budget or the device.
     """
@@ -95,8 +97,8 @@ class Trainer:
             on_nonfinite, method, *adapter_sizes(mode, rank, alpha),
         )  # fmt: skip
         self.rng = generator(seed)
-        self.program = program
-        self.loss = loss
+        self.notes: dict[str, Any] = {}
+        self.program, self.loss = program, loss
         self._method = program.method(method)
         self._graph = with_stored_codes_once(self._method.graph)
         self.layers = select_layers(find_layers(self._graph), globs)
@@ -136,7 +138,7 @@ class Trainer:
     def forward(self, *inputs: Any) -> Any:
         """The program's outputs, as numpy arrays, with the weights of now."""
         self._steps.settle()
-        results = self.engine.forward(self._inputs(inputs))
+        results = self.engine.forward(fitting_inputs(self._method, self._graph, inputs))
         return results[0] if len(results) == 1 else tuple(results)
 
     def evaluate(self, batches: Iterable[Sequence[Any]]) -> Evaluation:
@@ -244,6 +246,8 @@ class Trainer:
             "rng": self.rng.bit_generator.state,
             "skipped": self._steps.skipped,
             "shapes": [value.shape for value in self._graph.inputs],
+            "integers": integers_of(self._graph),
+            "notes": self.notes,
         }
         digest = program_digest(self.program.data)
         states = {name: self.engine.states.read(name) for name in names}
@@ -276,8 +280,8 @@ class Trainer:
         program = program or load(data, device=device)
         if program_digest(program.data) != saved.program:
             raise ContractError(
-                f"the checkpoint in {directory} is of another program; load the program.pte "
-                "beside it, or leave program out"
+                f"the checkpoint in {directory} is of another program than the one given; leave "
+                "that out: the checkpoint's own lies beside it"
             )
         settings = dict(saved.settings)
         labels, rng = settings.pop("labels"), settings.pop("rng")
@@ -285,11 +289,13 @@ class Trainer:
         known: Loss | None = loss if name is None else name
         if known is None:
             raise ContractError("the checkpoint's loss was a function: pass it again as loss=...")
-        _plan_for(program.method(settings["method"]), settings.pop("shapes"))
+        method, notes = program.method(settings["method"]), settings.pop("notes")
+        plan_for(method, settings.pop("shapes"), settings.pop("integers"))
         if settings["mode"] != "adapter":
             del settings["rank"], settings["alpha"]
         trainer = cls(program, known, **settings)
         trainer._restore(directory, saved.states, (labels[0], tuple(labels[1])), rng, skipped)
+        trainer.notes = notes
         return trainer
 
     def __repr__(self) -> str:
@@ -334,7 +340,7 @@ class Trainer:
         if len(batch) != len(self._method.inputs) + 1:
             listed = ", ".join(map(str, self._method.inputs))
             raise ContractError(f"a batch is {listed} and the labels; received {len(batch)} arrays")
-        arrays = self._inputs(batch[:-1])
+        arrays = fitting_inputs(self._method, self._graph, batch[:-1])
         self._refuse_closed()
         if self._engine is None:
             self._prepare(labels_spec(self.loss, self._graph, batch[-1]))
@@ -342,18 +348,6 @@ class Trainer:
         output = self._graph.outputs[0].shape
         labels = check_labels(self.loss, batch[-1], *self._labels, output[-1] if output else 0)
         return [*arrays, labels]
-
-    def _inputs(self, values: Sequence[Any]) -> list[Array]:
-        """The program's inputs; one with dynamic sizes is trained at those it was planned for."""
-        arrays = self._method.arrays(values)
-        for array, spec, value in zip(arrays, self._method.inputs, self._graph.inputs, strict=True):
-            if array.shape != value.shape:
-                raise ContractError(
-                    f"{spec.name}: expected {list(value.shape)}, received {list(array.shape)}; a "
-                    "trainer keeps the sizes that the program had when it was made: the largest, "
-                    "or those of its last call"
-                )
-        return arrays
 
     def _codes(self, layer: QuantizedLayer) -> Array:
         first = next(item for item in self.layers if item.weight is layer.weight)
@@ -371,13 +365,6 @@ class Trainer:
             return
         write_whole(path / "adapter_model.safetensors", data)
         write_whole(path / "adapter_config.json", adapter_config(self._adapters).encode())
-
-
-def _plan_for(method: Method, shapes: Sequence[Sequence[int]]) -> None:
-    """Plan a method with dynamic sizes for those that a trainer had."""
-    if any(spec.dynamic for spec in method.inputs):
-        pairs = zip(shapes, method.inputs, strict=True)
-        method.arrays([np.zeros(shape, spec.dtype) for shape, spec in pairs])
 
 
 def _refuse_states(method: Method) -> None:

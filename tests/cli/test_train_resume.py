@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -14,6 +15,7 @@ import pytest
 
 import nybble
 from nybble.training import Trainer
+from nybble.training.files import read_safetensors, safetensors_bytes
 
 Command = Callable[..., Any]
 
@@ -142,6 +144,42 @@ def test_what_contradicts_a_checkpoint_is_told(
     assert sentence.format(**places) in " ".join(ended.err.split())
     assert not (tmp_path / "tuned.pte").exists()
     assert before == (stopped / "checkpoint.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("skipped",), "x"),
+        (("rng", "has_uint32"), 10**60),
+        (("notes", "nybble train"), 7),
+        (("notes", "nybble train", "choices", "epochs"), {}),
+        (("notes", "nybble train", "choices", "epochs"), -1),
+        (("notes", "nybble train", "choices", "data"), ["x.npy"]),
+        (("notes", "nybble train", "choices", "validation"), ["x.npy"]),
+        (("notes", "nybble train", "choices", "loss"), None),
+        (("notes", "nybble train", "losses"), [[]]),
+        (("notes", "nybble train", "losses"), [1.0] * 1000),
+        (("notes", "nybble train", "per_epoch"), 3.7),
+        (("notes", "nybble train", "before"), 1),
+        (("notes", "nybble train", "order", "state", "inc"), 10**60),
+    ],
+)
+def test_a_changed_checkpoint_is_refused(
+    command: Command, stopped: Path, place: tuple[str, ...], value: Any
+) -> None:
+    """In a sentence that names the folder, whatever was changed in it."""
+    file = stopped / "checkpoint.safetensors"
+    states, metadata = read_safetensors(file)
+    settings = json.loads(metadata["settings"])
+    held = settings
+    for key in place[:-1]:
+        held = held[key]
+    assert place[-1] in held
+    held[place[-1]] = value
+    file.write_bytes(safetensors_bytes(states, {**metadata, "settings": json.dumps(settings)}))
+    ended = command("train", "--resume", stopped)
+    assert (1, "") == (ended.status, ended.out)
+    assert "of another version of nybble train" in ended.err or "is no checkpoint of" in ended.err
 
 
 def test_a_finished_training_says_so_or_writes_what_is_missing(

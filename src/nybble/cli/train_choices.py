@@ -19,6 +19,12 @@ _DECISIVE = (
     "epochs", "lr", "weight_decay", "loss", "trainable", "method", "seed", "on_nonfinite",
 )  # fmt: skip
 """What a training that goes on cannot change; it may run elsewhere and write elsewhere."""
+_KINDS: dict[str, tuple[type, ...]] = {
+    "epochs": (int,), "lr": (int, float), "weight_decay": (int, float), "loss": (str,),
+    "trainable": (str,), "device": (str,), "method": (str, type(None)), "on_unsupported": (str,),
+    "seed": (int,), "on_nonfinite": (str,),
+}  # fmt: skip
+"""Of the options that hold no path."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +75,17 @@ class Choices:
     def read(stored: Mapping[str, Any]) -> Choices:
         """The opposite of :meth:`stored`."""
         found = dict(stored)
+        for name, kinds in _KINDS.items():
+            if not isinstance(found[name], kinds):
+                raise TypeError(f"{name} {found[name]!r}")
         for name in ("file", "out", "checkpoint", "plot"):
             found[name] = None if found[name] is None else Path(found[name])
         for name in ("data", "validation", "external"):
             found[name] = None if found[name] is None else tuple(map(Path, found[name]))
+        if len(found["data"]) != 2 or len(found["validation"] or "xy") != 2:
+            raise ValueError(f"data {found['data']}, validation {found['validation']}")
+        if found["epochs"] < 1:
+            raise ValueError(f"epochs {found['epochs']}")
         return Choices(**found)
 
     def going_on(self, asked: Choices, given: Collection[str], folder: Path) -> Choices:
@@ -159,9 +172,19 @@ def read_progress(folder: Path) -> Progress:
     try:
         np.random.default_rng().bit_generator.state = found["order"]
         choices, losses = Choices.read(found["choices"]), tuple(map(float, found["losses"]))
-        return Progress(**{**found, "choices": choices, "losses": losses})
-    except (LookupError, TypeError, ValueError) as error:
+        progress = Progress(**{**found, "choices": choices, "losses": losses})
+        _check_counts(progress)
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
         raise ProgramFormatError(
             f"The checkpoint in {folder} is of another version of nybble train ({error!r}): "
             "train anew."
         ) from error
+    return progress
+
+
+def _check_counts(progress: Progress) -> None:
+    steps = progress.per_epoch
+    if not isinstance(steps, int) or not len(progress.losses) <= progress.choices.epochs * steps:
+        raise ValueError(f"{len(progress.losses)} losses of epochs of {steps!r} steps")
+    if not isinstance(progress.before, str):
+        raise TypeError(f"before {progress.before!r}")

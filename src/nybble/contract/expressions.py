@@ -11,6 +11,7 @@ import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from types import CodeType
 from typing import Any
 
@@ -101,6 +102,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "tuple": tuple,
 }
 
+_GLOBALS: dict[str, Any] = {"__builtins__": {}, **FUNCTIONS}
 _ALLOWED = (
     ast.Expression, ast.Constant, ast.Name, ast.Load, ast.Tuple, ast.Call, ast.Subscript, ast.Slice,
     ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Div, ast.Mod, ast.Pow,
@@ -108,6 +110,20 @@ _ALLOWED = (
     ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn,
     ast.Is, ast.IsNot,
 )  # fmt: skip
+
+
+@cache
+def _compiled(text: str) -> tuple[frozenset[str], CodeType]:
+    """Free names and code of a text; operators declare the same few thousands of times."""
+    tree = ast.parse(text, mode="eval")
+    names = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, _ALLOWED):
+            kind = type(node).__name__
+            raise ValueError(f"expression {text!r}: {kind} is not allowed")  # noqa: TRY004
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+    return frozenset(names - FUNCTIONS.keys()), compile(tree, f"<{text}>", "eval")
 
 
 @dataclass(frozen=True)
@@ -119,14 +135,9 @@ class Expression:
     _code: CodeType = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        tree = ast.parse(self.text, mode="eval")
-        for node in ast.walk(tree):
-            if not isinstance(node, _ALLOWED):
-                kind = type(node).__name__
-                raise ValueError(f"expression {self.text!r}: {kind} is not allowed")  # noqa: TRY004
-        names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - set(FUNCTIONS)
-        object.__setattr__(self, "names", frozenset(names))
-        object.__setattr__(self, "_code", compile(tree, f"<{self.text}>", "eval"))
+        names, code = _compiled(self.text)
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "_code", code)
 
     def check(self, known: Sequence[str], where: str) -> None:
         """Raise ValueError naming every free name that is not in ``known``."""
@@ -140,7 +151,7 @@ class Expression:
     def evaluate(self, names: Mapping[str, Any]) -> Any:
         """The value under ``names``; its type is whatever the expression yields."""
         scope = {name: names[name] for name in self.names}
-        return eval(self._code, {"__builtins__": {}, **FUNCTIONS}, scope)
+        return eval(self._code, _GLOBALS, scope)
 
     def __str__(self) -> str:
         return self.text

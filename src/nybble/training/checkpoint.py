@@ -137,7 +137,7 @@ def read_checkpoint(directory: str | os.PathLike[str]) -> tuple[Checkpoint, byte
         settings["optimizer"] = AdamW(**{**optimizer, "betas": tuple(optimizer["betas"])})
         digest = metadata["program"]
         _check_settings(settings)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise ProgramFormatError(
             f"{folder / _FILE} is no checkpoint of this version of nybble's trainer ({error!r})"
         ) from error
@@ -159,6 +159,9 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
         held = settings["shapes"][int(number)]
         if not 0 <= int(element) < math.prod(held) or int(value) != value:
             raise ValueError(f"integer {value} at {element} of an input {held}")
+    skipped = settings["skipped"]
+    if not isinstance(skipped, int) or skipped < 0:
+        raise ValueError(f"skipped {skipped!r}")
     if not isinstance(settings["notes"], dict):
         raise TypeError(f"notes {settings['notes']!r}")
     np.random.default_rng().bit_generator.state = settings["rng"]

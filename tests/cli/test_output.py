@@ -115,6 +115,18 @@ def test_training_is_written_where_nothing_can_be_printed_after_it(
     nybble.load(tmp_path / "tuned.pte", device="host")
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_are_no_error(fixtures: Path, tmp_path: Path, closed: str) -> None:
+    """A shell may close what nobody reads; the program is written."""
+    command = [sys.executable, "-m", "nybble", *map(str, training(tmp_path, fixtures))]
+    ended = subprocess.run(
+        ["sh", "-c", f'"$@" {closed}', "sh", *command],
+        check=False, capture_output=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert 0 == ended.returncode, ended.stderr.decode()
+    nybble.load(tmp_path / "tuned.pte", device="host")
+
+
 def in_80_columns(table: Table) -> str:
     """Return ``table`` as a terminal of 80 columns shows it."""
     console = Console(width=80, color_system=None, force_terminal=False)

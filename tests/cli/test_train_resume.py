@@ -15,6 +15,7 @@ import pytest
 
 import nybble
 from nybble.training import Trainer
+from nybble.training.checkpoint import contents_digest
 from nybble.training.files import read_safetensors, safetensors_bytes
 
 Command = Callable[..., Any]
@@ -116,6 +117,8 @@ def stopped(
         (("--method", "forward"), "made with no --method"),
         (("--on-nonfinite", "count"), "made with --on-nonfinite error"),
         (("--data", "{other}", "{labels}"), "are not those with which the checkpoint in {run} was"),
+        (("--validation", "{other}", "{labels}"), "The rows in {other} and {labels} are not those"),
+        (("--out", "{run}/program.pte"), "is where the checkpoint keeps the untrained program"),
         (("{program}",), "the checkpoint in {run} is of another program than the one given"),
         (("--checkpoint", "{foreign}"), "{foreign} holds a checkpoint of another program"),
         (("--resume", "{nowhere}"), "--resume {nowhere} is not there: name a folder"),
@@ -170,13 +173,14 @@ def test_a_changed_checkpoint_is_refused(
     """In a sentence that names the folder, whatever was changed in it."""
     file = stopped / "checkpoint.safetensors"
     states, metadata = read_safetensors(file)
-    settings = json.loads(metadata["settings"])
-    held = settings
+    held = settings = json.loads(metadata["settings"])
     for key in place[:-1]:
         held = held[key]
     assert place[-1] in held
     held[place[-1]] = value
-    file.write_bytes(safetensors_bytes(states, {**metadata, "settings": json.dumps(settings)}))
+    text = json.dumps(settings)
+    metadata |= {"settings": text, "contents": contents_digest(states, text)}
+    file.write_bytes(safetensors_bytes(states, metadata))
     ended = command("train", "--resume", stopped)
     assert (1, "") == (ended.status, ended.out)
     assert "of another version of nybble train" in ended.err or "is no checkpoint of" in ended.err
@@ -193,10 +197,48 @@ def test_a_finished_training_says_so_or_writes_what_is_missing(
     assert (1, "") == (ended.status, ended.out)
     assert f"The training in {run} is finished: {out} was written after 3 epochs" in ended.err
 
-    out.unlink()
-    ended = command("train", "--resume", run)
-    assert (0, whole.out) == (ended.status, ended.out), ended.err
-    assert expected == out.read_bytes()
+    for place in ((), ("--out", tmp_path / "other.pte")):
+        out.unlink(missing_ok=True)
+        (tmp_path / "other.pte").write_bytes(b"of something else")
+        ended = command("train", "--resume", run, *place)
+        assert (0, whole.out) == (ended.status, ended.out), ended.err
+        written = out if not place else tmp_path / "other.pte"
+        assert expected == written.read_bytes()
+
+
+def test_no_file_of_the_users_is_lost_to_a_checkpoint(
+    command: Command, arguments: tuple[Any, ...], stopped: Path, tmp_path: Path
+) -> None:
+    """Not the tuned program, not another one that is called as the copy, not the steps so far."""
+    before = (stopped / "checkpoint.safetensors").read_bytes()
+    ended = command(*arguments, "--checkpoint", stopped)
+    assert (1, "") == (ended.status, ended.out)
+    assert f"{stopped} holds a training after 14 of 27 steps: `nybble train --resume" in ended.err
+    assert before == (stopped / "checkpoint.safetensors").read_bytes()
+
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    ended = command(*arguments, "--checkpoint", folder, "--out", folder / "program.pte")
+    assert (1, "") == (ended.status, ended.out)
+    assert "is where the checkpoint keeps the untrained program" in ended.err
+
+    (folder / "program.pte").write_bytes(b"of the user")
+    ended = command(*arguments, "--checkpoint", folder)
+    assert 1 == ended.status
+    assert "is another program, in the place of which a checkpoint would write" in ended.err
+    assert b"of the user" == (folder / "program.pte").read_bytes()
+
+
+def test_a_folder_that_cannot_be_written_is_known_before_training(
+    command: Command, arguments: tuple[Any, ...], data: tuple[Path, Path], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Not after the first epoch: the first checkpoint is of no step."""
+    monkeypatch.setattr(Trainer, "step", None)
+    ended = command(*arguments, "--checkpoint", data[0] / "run")
+    assert 1 == ended.status
+    assert "cannot be written" in ended.err
+    assert not (tmp_path / "tuned.pte").exists()
 
 
 def test_a_program_that_cannot_be_written_is_not_told_as_finished(
@@ -227,7 +269,7 @@ def test_a_folder_of_another_programs_checkpoint_is_refused_before_training(
     Trainer(program, "mse").checkpoint(tmp_path / "run")
     ended = command(*arguments, "--checkpoint", tmp_path / "run")
     assert (1, "") == (ended.status, ended.out)
-    assert "holds a checkpoint of another program; choose another folder" in ended.err
+    assert "holds a checkpoint of another program, or a damaged one; choose" in ended.err
 
 
 @pytest.mark.parametrize("missing", ["FILE", "--data", "--out"])

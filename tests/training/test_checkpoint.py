@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from nybble.errors import ContractError, NybbleError, ProgramFormatError
 from nybble.graph import GraphBuilder, Value
 from nybble.program import load
 from nybble.training import AdamW, Cosine, Trainer
+from nybble.training.checkpoint import contents_digest
 from nybble.training.files import read_safetensors, safetensors_bytes, write_whole
 
 from .conftest import mlp, program_of
@@ -146,8 +148,19 @@ def test_notes_of_the_caller_are_kept(tmp_path: Path) -> None:
     trainer.notes["epoch"] = 3
     trainer.notes["losses"] = [0.1, float("inf")]
     trainer.checkpoint(tmp_path)
-    trainer.notes["array"] = np.zeros(3)
-    with pytest.raises(ContractError, match="notes: expected what JSON can hold"):
+    kept = dict(trainer.notes)
+    deep: list[Any] = []
+    for _ in range(10**5):
+        deep = [deep]
+    for notes in ({"array": np.zeros(3)}, {"a": {1: "x", "1": "y"}}, {"deep": deep}, None, [1]):
+        trainer.notes = cast("Any", notes)
+        with pytest.raises(ContractError, match="notes: expected a dict of what JSON can hold"):
+            trainer.checkpoint(tmp_path)
+    trainer.notes = {"long": "x" * (100 << 20)}
+    with pytest.raises(NybbleError, match="names and metadata take 1048"):
+        trainer.checkpoint(tmp_path)
+    trainer.notes, trainer.rng = kept, np.random.Generator(np.random.MT19937(3))
+    with pytest.raises(ContractError, match="rng: expected what numpy"):
         trainer.checkpoint(tmp_path)
     resumed = Trainer.resume(tmp_path, program_of(mlp()))
     assert {"epoch": 3, "losses": [0.1, float("inf")]} == resumed.notes
@@ -218,6 +231,7 @@ def test_full_disk_leaves_the_previous_checkpoint(
 WRITER = """
 import itertools, sys
 import numpy as np
+from nybble.training.checkpoint import contents_digest
 from nybble.training.files import safetensors_bytes, write_whole
 for number in itertools.count():
     tensor = np.full(1 << 18, number, np.int32)
@@ -250,6 +264,7 @@ def _rewrite(file: Path, change: Callable[[dict[str, Array], dict[str, Any]], ob
     settings = json.loads(metadata["settings"])
     change(states, settings)
     metadata["settings"] = json.dumps(settings)
+    metadata["contents"] = contents_digest(states, metadata["settings"])
     write_whole(file, safetensors_bytes(states, metadata))
 
 
@@ -276,6 +291,46 @@ def test_incomplete_checkpoint_is_refused(tmp_path: Path, change: Any) -> None:
     _rewrite(tmp_path / "checkpoint.safetensors", change)
     with pytest.raises(ProgramFormatError, match=r"checkpoint\.safetensors (is no|does not hold)"):
         Trainer.resume(tmp_path, program_of(mlp()))
+
+
+@pytest.mark.parametrize("place", [0.3, 0.6, 0.9])
+def test_one_changed_bit_is_refused(tmp_path: Path, place: float) -> None:
+    """In moments or latents it would be no error, but another training."""
+    new_trainer().checkpoint(tmp_path)
+    file = tmp_path / "checkpoint.safetensors"
+    content = bytearray(file.read_bytes())
+    content[int(place * len(content))] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(ProgramFormatError, match=r"checkpoint\.safetensors is no"):
+        Trainer.resume(tmp_path, program_of(mlp()))
+
+
+def test_deep_metadata_is_no_recursion(tmp_path: Path) -> None:
+    """JSON of any depth ends in a sentence."""
+    new_trainer().checkpoint(tmp_path)
+    file = tmp_path / "checkpoint.safetensors"
+    states, metadata = read_safetensors(file)
+    metadata["settings"] = "[" * 10**5 + "]" * 10**5
+    metadata["contents"] = contents_digest(states, metadata["settings"])
+    write_whole(file, safetensors_bytes(states, metadata))
+    with pytest.raises(ProgramFormatError, match="is no checkpoint"):
+        Trainer.resume(tmp_path, program_of(mlp()))
+    text = b'{"a":' * 10**5 + b"1" + b"}" * 10**5
+    file.write_bytes(struct.pack("<Q", len(text)) + text)
+    with pytest.raises(ProgramFormatError, match="is not a whole safetensors file"):
+        read_safetensors(file)
+
+
+def test_steps_are_numbered_on_after_those_that_were_not_applied(tmp_path: Path) -> None:
+    """A fault after resuming names the step that it has in the whole training."""
+    first = new_trainer(on_nonfinite="count")
+    inputs, labels = batch(0)
+    for values in (inputs, np.full_like(inputs, np.nan), inputs):
+        first.step(values, labels)
+    first.checkpoint(tmp_path)
+    second = Trainer.resume(tmp_path, program_of(mlp()))
+    assert (2, 1) == (second.steps, second.skipped)
+    assert 4 == first.step(inputs, labels).number == second.step(inputs, labels).number
 
 
 def test_missing_copy_of_the_program_is_written_again(tmp_path: Path) -> None:

@@ -44,16 +44,20 @@ def stdout() -> Console:
 
     In a pipe: no colours, wide enough to wrap nothing, no spaces at the ends of lines.
     """
-    console = Console(highlight=False)
+    if sys.stdout is None:
+        return Console(file=io.StringIO(), quiet=True)
+    console = Console(highlight=False, emoji=False)
     if console.is_terminal:
         return console
     file = cast("IO[str]", _Unpadded(sys.stdout))
-    return Console(highlight=False, width=_PIPE_COLUMNS, file=file)
+    return Console(highlight=False, emoji=False, width=_PIPE_COLUMNS, file=file)
 
 
 def stderr() -> Console:
     """Return a console for progress, warnings and errors."""
-    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    if sys.stderr is None:
+        return Console(file=io.StringIO(), quiet=True)
+    return Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def write_what_can_be_encoded() -> None:

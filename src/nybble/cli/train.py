@@ -22,7 +22,14 @@ from nybble.cli.options import (
     one_of,
     pair_option,
 )
-from nybble.cli.train_choices import Choices, Pair, Progress, check_classes, read_progress
+from nybble.cli.train_choices import (
+    Choices,
+    Pair,
+    Progress,
+    check_classes,
+    read_progress,
+    refuse_unfinished,
+)
 from nybble.cli.train_run import TrainingRun
 from nybble.errors import NybbleError
 from nybble.words import counted
@@ -126,7 +133,7 @@ def _go_on(folder: Path, asked: Choices, given: Sequence[str]) -> None:
     progress = read_progress(folder)
     chosen = progress.choices.going_on(asked, given, folder)
     chosen = replace(chosen, checkpoint=asked.checkpoint or folder)
-    if progress.is_finished and chosen.out.exists():
+    if progress.is_finished and "out" not in given and chosen.out.exists():
         raise NybbleError(
             f"The training in {folder} is finished: {chosen.out} was written after "
             f"{counted(chosen.epochs, 'epoch')}. To train that program further, train it anew."
@@ -139,7 +146,9 @@ def _train(
     choices: Choices, file: Path, progress: Progress | None = None, resumed: Path | None = None
 ) -> None:
     """Train the program in ``file``, from the start or from how far a checkpoint is."""
-    _check_paths(choices.out, choices.plot, choices.checkpoint)
+    import nybble
+
+    _check_paths(choices, resumed)
     program = load_program(file, choices.device, choices.on_unsupported, choices.external)
     method = program.method(choices.method)
     data, rows = _read_pair(choices.data, "--data"), _rows(method)
@@ -152,12 +161,14 @@ def _train(
     if progress is None:
         trainer = _new_trainer(program, choices, choices.epochs * per_epoch)
     else:
-        trainer = _resumed_trainer(program, progress, data, cast("Path", resumed))
+        folder = cast("Path", resumed)
+        trainer = nybble.Trainer.resume(folder, program)
+        progress.refuse_other_rows(data, shown, folder)
     _check_writing(trainer, choices)
     _tell_begin(trainer, progress)
     if progress is None:
         before, order = str(_evaluate(trainer, shown, rows)), trainer.rng.bit_generator.state
-        progress = Progress(choices, (), per_epoch, before, data.digest, order)
+        progress = Progress(choices, (), per_epoch, before, data.digest, shown.digest, order)
     stdout().print(f"before  {progress.before}")
     run = TrainingRun(trainer, data, rows, progress, choices.checkpoint, resumed)
     values = run.finish(choices.out)
@@ -179,18 +190,6 @@ def _new_trainer(program: Program, choices: Choices, steps: int) -> Trainer:
     )  # fmt: skip
 
 
-def _resumed_trainer(program: Program, progress: Progress, data: Pair, folder: Path) -> Trainer:
-    import nybble
-
-    trainer = nybble.Trainer.resume(folder, program)
-    if data.digest != progress.digest:
-        raise NybbleError(
-            f"The rows in {data.paths[0]} and {data.paths[1]} are not those with which the "
-            f"checkpoint in {folder} was made: give the same data, or train anew without --resume."
-        )
-    return trainer
-
-
 def _tell_begin(trainer: Trainer, progress: Progress | None) -> None:
     layers = ", ".join(layer.name for layer in trainer.layers)
     told = f"{trainer.program.device}: training {layers}"
@@ -199,17 +198,25 @@ def _tell_begin(trainer: Trainer, progress: Progress | None) -> None:
     stderr().print(told)
 
 
-def _check_paths(out: Path, plot: Path | None, checkpoint: Path | None) -> None:
+def _check_paths(choices: Choices, resumed: Path | None) -> None:
     """What would fail after the last epoch fails before the first."""
     from nybble.cli.curve import check_plot
 
-    if plot is not None:
-        check_plot(plot)
+    out, checkpoint = choices.out, choices.checkpoint
+    if choices.plot is not None:
+        check_plot(choices.plot)
     refuse_missing_folder(out, "program")
     if out.suffix != ".pte" or out.is_dir():
         raise NybbleError(f"--out {out}: expected a file whose name ends in .pte.")
     if checkpoint is not None and checkpoint.exists() and not checkpoint.is_dir():
         raise NybbleError(f"--checkpoint {checkpoint} is a file: name a folder.")
+    folders = [folder.resolve() for folder in (checkpoint, resumed) if folder is not None]
+    if out.resolve() in [folder / "program.pte" for folder in folders]:
+        raise NybbleError(
+            f"--out {out} is where the checkpoint keeps the untrained program: name another file."
+        )
+    if checkpoint is not None and (resumed is None or folders[0] != folders[1]):
+        refuse_unfinished(checkpoint)
 
 
 def _check_writing(trainer: Trainer, choices: Choices) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -12,7 +13,9 @@ import numpy as np
 
 from nybble.errors import NybbleError, ProgramFormatError
 
-__all__ = ["Choices", "Pair", "Progress", "check_classes", "read_progress"]
+__all__ = [
+    "Choices", "Pair", "Progress", "check_classes", "read_progress", "refuse_unfinished",
+]  # fmt: skip
 
 _NOTE = "nybble train"
 _DECISIVE = (
@@ -122,12 +125,23 @@ class Progress:
     per_epoch: int
     before: str
     digest: str
+    shown: str
     order: Mapping[str, Any]
 
     @property
     def is_finished(self) -> bool:
         """Whether all steps were taken."""
         return len(self.losses) >= self.choices.epochs * self.per_epoch
+
+    def refuse_other_rows(self, data: Pair, shown: Pair, folder: Path) -> None:
+        """Raise NybbleError where rows differ from those that the checkpoint was made with."""
+        for pair, digest in ((data, self.digest), (shown, self.shown)):
+            if pair.digest != digest:
+                raise NybbleError(
+                    f"The rows in {pair.paths[0]} and {pair.paths[1]} are not those with which the "
+                    f"checkpoint in {folder} was made: give the same data, or train anew without "
+                    "--resume."
+                )
 
     def notes(self) -> dict[str, Any]:
         """What a checkpoint keeps."""
@@ -188,3 +202,18 @@ def _check_counts(progress: Progress) -> None:
         raise ValueError(f"{len(progress.losses)} losses of epochs of {steps!r} steps")
     if not isinstance(progress.before, str):
         raise TypeError(f"before {progress.before!r}")
+
+
+def refuse_unfinished(folder: Path) -> None:
+    """Raise NybbleError where ``folder`` holds a training that has begun and not ended."""
+    try:
+        progress = read_progress(folder)
+    except NybbleError:
+        return
+    if progress.losses and not progress.is_finished:
+        total = progress.choices.epochs * progress.per_epoch
+        raise NybbleError(
+            f"{folder} holds a training after {len(progress.losses)} of {total} steps: "
+            f"`nybble train --resume {shlex.quote(str(folder))}` goes on with it. To train anew, "
+            "remove the folder or name another."
+        )

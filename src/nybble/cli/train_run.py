@@ -65,6 +65,9 @@ class TrainingRun:
         started, before = time.perf_counter(), (len(self.losses), self.trainer.skipped)
         try:
             with _interrupts(deferred=self._checkpoint is not None) as interrupted:
+                if len(self.losses) < self._total:
+                    # A folder that cannot be written is known before the first epoch.
+                    self._write_checkpoint()
                 self._take_steps(interrupted)
                 values = [float(value) for value in self.losses]
                 seconds = time.perf_counter() - started

@@ -22,8 +22,8 @@ from .files import read_safetensors, remove_leftovers, safetensors_bytes, write_
 from .optimizer import AdamW, Constant, Cosine, Linear, Schedule
 
 __all__ = [
-    "Checkpoint", "check_states", "program_digest", "read_checkpoint", "refuse_other_program",
-    "write_checkpoint",
+    "Checkpoint", "check_states", "contents_digest", "generator_state", "program_digest",
+    "read_checkpoint", "refuse_other_program", "write_checkpoint",
 ]  # fmt: skip
 
 _FILE = "checkpoint.safetensors"
@@ -60,7 +60,7 @@ def write_checkpoint(
     Raises:
         NybbleError: it cannot be written; the previous one is untouched.
         ContractError: the schedule is of the caller's own making, JSON cannot hold the notes, or
-            the folder holds a checkpoint of another program.
+            the folder holds another program or its checkpoint.
     """
     folder = as_path(directory, "directory")
     copy = folder / _PROGRAM
@@ -69,7 +69,10 @@ def write_checkpoint(
     settings = {**checkpoint.settings, "schedule": _schedule_data(checkpoint.settings["schedule"])}
     settings["optimizer"] = dataclasses.asdict(checkpoint.settings["optimizer"])
     text = _settings_text(settings)
-    metadata = {"format": "nybble", "program": checkpoint.program, "settings": text}
+    metadata = {
+        "format": "nybble", "program": checkpoint.program, "settings": text,
+        "contents": contents_digest(checkpoint.states, text),
+    }  # fmt: skip
     if not _holds_copy(folder, checkpoint.program):
         refuse_other_program(folder, checkpoint.program)
         write_whole(copy, bytes(program))
@@ -77,14 +80,45 @@ def write_checkpoint(
 
 
 def refuse_other_program(directory: str | os.PathLike[str], digest: str) -> None:
-    """Raise ContractError where a folder holds a checkpoint of another program than ``digest``."""
+    """Raise ContractError where a folder holds another program than ``digest``, or its checkpoint.
+
+    A copy beside a checkpoint of the same program may be missing or damaged: it is replaced.
+    """
     folder = as_path(directory, "directory")
-    if _holds_copy(folder, digest) or not (folder / _FILE).exists():
+    if _holds_copy(folder, digest):
         return
-    if _digest_in(folder / _FILE) != digest:
+    if not (folder / _FILE).exists():
+        if (folder / _PROGRAM).exists():
+            raise ContractError(
+                f"{folder / _PROGRAM} is another program, in the place of which a checkpoint would "
+                "write its copy; choose another folder"
+            )
+    elif _digest_in(folder / _FILE) != digest:
         raise ContractError(
-            f"{folder} holds a checkpoint of another program; choose another folder"
+            f"{folder} holds a checkpoint of another program, or a damaged one; choose another "
+            "folder"
         )
+
+
+def generator_state(rng: np.random.Generator) -> Mapping[str, Any]:
+    """The state of a trainer's generator.
+
+    Raises:
+        ContractError: it is of another kind than numpy's default.
+    """
+    if not isinstance(getattr(rng, "bit_generator", None), np.random.PCG64):
+        raise ContractError(f"rng: expected what numpy.random.default_rng gives, received {rng!r}")
+    return rng.bit_generator.state
+
+
+def contents_digest(states: Mapping[str, Array], settings: str) -> str:
+    """SHA-256 over settings and states: a changed bit would go on to another result."""
+    found = hashlib.sha256(settings.encode())
+    for name in sorted(states):
+        content = states[name]
+        found.update(f"{name} {content.dtype} {content.shape}".encode())
+        found.update(np.ascontiguousarray(content).reshape(-1).view(np.uint8).data)
+    return found.hexdigest()
 
 
 def _holds_copy(folder: Path, digest: str) -> bool:
@@ -94,11 +128,32 @@ def _holds_copy(folder: Path, digest: str) -> bool:
 
 def _settings_text(settings: Mapping[str, Any]) -> str:
     try:
+        _check_notes(settings["notes"])
         return json.dumps(settings)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise ContractError(
-            f"notes: expected what JSON can hold, numbers, texts, lists and dicts ({error})"
+            "notes: expected a dict of what JSON can hold, numbers, texts, lists and dicts with "
+            f"texts as keys ({error})"
         ) from error
+
+
+def _check_notes(notes: Any) -> None:
+    """JSON makes texts of other keys, and may make one of two."""
+    if not isinstance(notes, dict):
+        raise TypeError(f"received a {type(notes).__name__}")
+    todo: list[Any] = [notes]
+    seen: set[int] = set()
+    while todo:
+        part = todo.pop()
+        if id(part) in seen or not isinstance(part, dict | list | tuple):
+            continue
+        seen.add(id(part))
+        if isinstance(part, dict):
+            for key in part:
+                if not isinstance(key, str):
+                    raise TypeError(f"received the key {key!r}")
+            part = part.values()
+        todo.extend(part)
 
 
 def _digest_in(file: Path) -> str | None:
@@ -130,6 +185,8 @@ def read_checkpoint(directory: str | os.PathLike[str]) -> tuple[Checkpoint, byte
         raise NybbleError(f"{folder} holds no checkpoint ({_FILE} is missing)")
     states, metadata = read_safetensors(folder / _FILE)
     try:
+        if metadata["contents"] != contents_digest(states, metadata["settings"]):
+            raise ValueError("its contents do not fit their SHA-256")
         settings = json.loads(metadata["settings"])
         schedule = settings["schedule"]
         settings["schedule"] = _SCHEDULES[schedule.pop("kind")](**schedule)
@@ -137,7 +194,9 @@ def read_checkpoint(directory: str | os.PathLike[str]) -> tuple[Checkpoint, byte
         settings["optimizer"] = AdamW(**{**optimizer, "betas": tuple(optimizer["betas"])})
         digest = metadata["program"]
         _check_settings(settings)
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+    except (
+        LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError,
+    ) as error:  # fmt: skip
         raise ProgramFormatError(
             f"{folder / _FILE} is no checkpoint of this version of nybble's trainer ({error!r})"
         ) from error

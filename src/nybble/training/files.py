@@ -75,7 +75,11 @@ def _flush_folder(folder: Path) -> None:
 
 
 def safetensors_bytes(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> bytes:
-    """A safetensors file: the length of a JSON header, the header, the tensors' bytes."""
+    """A safetensors file: the length of a JSON header, the header, the tensors' bytes.
+
+    Raises:
+        NybbleError: names and metadata take more than safetensors' readers accept.
+    """
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     parts = []
     at = 0
@@ -90,6 +94,10 @@ def safetensors_bytes(tensors: Mapping[str, Array], metadata: Mapping[str, str])
         at += len(raw)
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
+    if len(text) > _MOST_HEADER:
+        raise NybbleError(
+            f"names and metadata take {len(text)} bytes; a safetensors file may have {_MOST_HEADER}"
+        )
     return b"".join((struct.pack("<Q", len(text)), text, *parts))
 
 
@@ -108,7 +116,9 @@ def read_safetensors(
         raise NybbleError(f"{path} cannot be read ({error.strerror or error})") from error
     try:
         return _parsed(data)
-    except (ValueError, KeyError, TypeError, struct.error, AttributeError) as error:
+    except (
+        ValueError, KeyError, TypeError, struct.error, AttributeError, RecursionError,
+    ) as error:  # fmt: skip
         raise ProgramFormatError(
             f"{path} is not a whole safetensors file ({error}); use another checkpoint"
         ) from error

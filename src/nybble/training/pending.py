@@ -64,13 +64,15 @@ class Steps:
     not; ``faults`` says why, a sentence each.
     """
 
-    def __init__(self, checked: Sequence[str], on_nonfinite: OnNonFinite, applied: int) -> None:
+    def __init__(
+        self, checked: Sequence[str], on_nonfinite: OnNonFinite, applied: int, skipped: int = 0
+    ) -> None:
         self._checked = checked
         self._on_nonfinite = on_nonfinite
         self._open: deque[StepLoss] = deque()
-        self._started = applied
+        self._started = applied + skipped
         self.applied = applied
-        self.skipped = 0
+        self.skipped = skipped
         self.faults: list[str] = []
 
     def __len__(self) -> int:

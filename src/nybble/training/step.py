@@ -198,7 +198,8 @@ def _refuse_untrained(setup: Setup, parameters: Sequence[_Parameter]) -> None:
         what += f"{', or ' if what else ''}leave them out with trainable={others}"
     advice = what or "pass a function as loss that reads the outputs they lead to"
     raise ContractError(
-        f"the loss does not depend on {named}, so that no step would train them; {advice}"
+        f"the loss does not depend on {named}, or through integers alone, so that no step would "
+        f"train them; {advice}"
     )
 
 

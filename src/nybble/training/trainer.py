@@ -20,6 +20,7 @@ from .adapter import adapter_config, adapter_tensors, new_adapters
 from .checkpoint import (
     Checkpoint,
     check_states,
+    generator_state,
     program_digest,
     read_checkpoint,
     write_checkpoint,
@@ -236,6 +237,8 @@ class Trainer:
 
         Raises:
             NybbleError: it cannot be written; the previous checkpoint is whole.
+            ContractError: a checkpoint cannot hold ``notes``, ``rng`` or the schedule, or the
+                folder holds another program or its checkpoint.
         """
         self._steps.settle()
         names = self.engine.states.names()
@@ -243,7 +246,7 @@ class Trainer:
             **self._options.__dict__,
             "loss": None if callable(self.loss) else self.loss,
             "labels": self._labels,
-            "rng": self.rng.bit_generator.state,
+            "rng": generator_state(self.rng),
             "skipped": self._steps.skipped,
             "shapes": [value.shape for value in self._graph.inputs],
             "integers": integers_of(self._graph),
@@ -325,8 +328,7 @@ class Trainer:
         for name, content in states.items():
             self.engine.states.write(name, content)
         applied = int(states["applied"][0])
-        self._steps = Steps(self.engine.checked, self._options.on_nonfinite, applied)
-        self._steps.skipped = skipped
+        self._steps = Steps(self.engine.checked, self._options.on_nonfinite, applied, skipped)
         self.rng.bit_generator.state = rng
 
     def _prepare(self, labels: tuple[str, tuple[int, ...]]) -> None:

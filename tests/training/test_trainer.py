@@ -124,6 +124,25 @@ def test_every_operator_without_gradient_is_named_at_once() -> None:
     assert "aten.floor.default (python) has no gradient" in str(caught.value)
 
 
+@pytest.mark.parametrize("beside", [False, True])
+def test_rounding_to_codes_on_the_way_is_named(*, beside: bool) -> None:
+    """Also where another way leads past it: a gradient that ends unseen there would be wrong."""
+    b, rng = GraphBuilder("forward"), np.random.default_rng(0)
+    value = linear(b, b.input("input_0", "float32", (2, 16)), 16, 8, rng)
+    codes = {"scale": 0.1, "zero_point": 0, "quant_min": -128, "quant_max": 127}
+    family = "quantized_decomposed"
+    rounded = b.call(f"{family}.quantize_per_tensor.default", x=value, **codes)
+    rounded = b.call(f"{family}.dequantize_per_tensor.default", x=rounded, **codes)
+    both = b.math.add(value, rounded) if beside else rounded
+    program = program_of(b.finish([linear(b, both, 8, 8, rng)]))
+    with pytest.raises(UnsupportedProgramError) as caught:
+        Trainer(program)
+    assert "quantize_per_tensor.default (python) has no gradient: activations are" in str(
+        caught.value
+    )
+    Trainer(program, trainable="*_1")
+
+
 def test_operators_before_the_trained_layers_need_no_gradient() -> None:
     """What lies upstream of every trained layer is not differentiated."""
     b = GraphBuilder("forward")

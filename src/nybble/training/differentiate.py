@@ -61,7 +61,7 @@ def gradients_that_exist(
     active = _active(b.calls, wrt)
     forward = [call for call in b.calls if any(v in active for v in call.outputs)]
     wanted = _wanted(forward, seeds, active)
-    _refuse_missing(wanted)
+    _refuse_missing([*wanted, *_ends(b.calls, seeds, active)])
     sweep = _Sweep(b, seeds, active)
     for call in reversed(wanted):
         sweep.add(call)
@@ -93,15 +93,28 @@ def _active(calls: Sequence[Call], wrt: Iterable[Value]) -> set[Value]:
     return active
 
 
-def _wanted(calls: Sequence[Call], seeds: Iterable[Value], active: set[Value]) -> list[Call]:
-    """The calls among ``calls`` through which a gradient flows, in forward order."""
+def _wanted(
+    calls: Sequence[Call], seeds: Iterable[Value], active: set[Value] | None = None
+) -> list[Call]:
+    """The calls on which ``seeds`` depend, in forward order; if given, through ``active`` alone."""
     reached = set(seeds)
     found = []
     for call in reversed(calls):
         if reached.intersection(call.outputs):
             found.append(call)
-            reached.update(v for v in call.inputs.values() if v in active)
+            reached.update(v for v in call.inputs.values() if active is None or v in active)
     return found[::-1]
+
+
+def _ends(calls: Sequence[Call], seeds: Iterable[Value], active: set[Value]) -> list[Call]:
+    """Calls declared to have no gradient, at whose integers a gradient would end unseen."""
+    return [
+        call
+        for call in _wanted(calls, seeds)
+        if call.operator.name in NO_GRADIENT
+        and any(v in active for v in call.inputs.values())
+        and not any(v in active for v in call.outputs)
+    ]
 
 
 def _refuse_missing(calls: Sequence[Call]) -> None:

@@ -112,9 +112,11 @@ def train(
                 ctx.fail(f"Missing {name}.")
     # A training that goes on looks only at those that are given.
     asked = Choices(
-        cast("Path", file), cast("Any", data), cast("Path", out), epochs, lr, weight_decay, loss,
-        trainable, validation, checkpoint, plot, device, method, on_unsupported,
-        tuple(external or ()), seed, on_nonfinite,
+        file=cast("Path", file), data=cast("Any", data), out=cast("Path", out), epochs=epochs,
+        lr=lr, weight_decay=weight_decay, loss=loss, trainable=trainable, validation=validation,
+        checkpoint=checkpoint, plot=plot, device=device, method=method,
+        on_unsupported=on_unsupported, external=tuple(external or ()), seed=seed,
+        on_nonfinite=on_nonfinite,
     )  # fmt: skip
     if resume is None:
         _train(asked, asked.file)

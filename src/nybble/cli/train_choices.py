@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
@@ -22,12 +23,8 @@ _DECISIVE = (
     "epochs", "lr", "weight_decay", "loss", "trainable", "method", "seed", "on_nonfinite",
 )  # fmt: skip
 """What a training that goes on cannot change; it may run elsewhere and write elsewhere."""
-_KINDS: dict[str, tuple[type, ...]] = {
-    "epochs": (int,), "lr": (int, float), "weight_decay": (int, float), "loss": (str,),
-    "trainable": (str,), "device": (str,), "method": (str, type(None)), "on_unsupported": (str,),
-    "seed": (int,), "on_nonfinite": (str,),
-}  # fmt: skip
-"""Of the options that hold no path."""
+_PATHS = frozenset(("file", "out", "checkpoint", "plot"))
+_PATH_LISTS = frozenset(("data", "validation", "external"))
 
 
 @dataclass(frozen=True)
@@ -78,13 +75,16 @@ class Choices:
     def read(stored: Mapping[str, Any]) -> Choices:
         """The opposite of :meth:`stored`."""
         found = dict(stored)
-        for name, kinds in _KINDS.items():
-            if not isinstance(found[name], kinds):
-                raise TypeError(f"{name} {found[name]!r}")
-        for name in ("file", "out", "checkpoint", "plot"):
-            found[name] = None if found[name] is None else Path(found[name])
-        for name in ("data", "validation", "external"):
-            found[name] = None if found[name] is None else tuple(map(Path, found[name]))
+        for name, kind in get_type_hints(Choices).items():
+            value = found[name]
+            if value is None and NoneType in get_args(kind):
+                continue
+            if name in _PATHS:
+                found[name] = Path(value)
+            elif name in _PATH_LISTS:
+                found[name] = tuple(map(Path, value))
+            elif not isinstance(value, int | float if kind is float else kind):
+                raise TypeError(f"{name} {value!r}")
         if len(found["data"]) != 2 or len(found["validation"] or "xy") != 2:
             raise ValueError(f"data {found['data']}, validation {found['validation']}")
         if found["epochs"] < 1:
@@ -172,12 +172,12 @@ def read_progress(folder: Path) -> Progress:
         NybbleError: there is no checkpoint, or none of this command.
         ProgramFormatError: it is damaged.
     """
-    from nybble.training.checkpoint import read_checkpoint
+    from nybble.training.checkpoint import read_notes
 
     if not folder.is_dir():
         what = "is a file: name the folder" if folder.exists() else "is not there: name a folder"
         raise NybbleError(f"--resume {folder} {what} into which --checkpoint wrote.")
-    found = read_checkpoint(folder)[0].settings["notes"].get(_NOTE)
+    found = read_notes(folder).get(_NOTE)
     if found is None:
         raise NybbleError(
             f"The checkpoint in {folder} was written in Python, not by nybble train: "

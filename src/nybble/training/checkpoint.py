@@ -7,7 +7,8 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,18 @@ from nybble.contract import Array
 from nybble.errors import ContractError, NybbleError, ProgramFormatError
 from nybble.source import as_path
 
-from .files import read_safetensors, remove_leftovers, safetensors_bytes, write_whole
+from .files import (
+    read_metadata,
+    read_safetensors,
+    remove_leftovers,
+    safetensors_bytes,
+    write_whole,
+)
 from .optimizer import AdamW, Constant, Cosine, Linear, Schedule
 
 __all__ = [
     "Checkpoint", "check_states", "contents_digest", "generator_state", "program_digest",
-    "read_checkpoint", "refuse_other_program", "write_checkpoint",
+    "read_checkpoint", "read_notes", "refuse_other_program", "write_checkpoint",
 ]  # fmt: skip
 
 _FILE = "checkpoint.safetensors"
@@ -128,7 +135,10 @@ def _holds_copy(folder: Path, digest: str) -> bool:
 
 def _settings_text(settings: Mapping[str, Any]) -> str:
     try:
-        _check_notes(settings["notes"])
+        notes = settings["notes"]
+        if not isinstance(notes, dict):
+            raise TypeError(f"received a {type(notes).__name__}")
+        _check_keys(notes)
         return json.dumps(settings)
     except (TypeError, ValueError, RecursionError) as error:
         raise ContractError(
@@ -137,29 +147,22 @@ def _settings_text(settings: Mapping[str, Any]) -> str:
         ) from error
 
 
-def _check_notes(notes: Any) -> None:
+def _check_keys(notes: Any) -> None:
     """JSON makes texts of other keys, and may make one of two."""
-    if not isinstance(notes, dict):
-        raise TypeError(f"received a {type(notes).__name__}")
-    todo: list[Any] = [notes]
-    seen: set[int] = set()
-    while todo:
-        part = todo.pop()
-        if id(part) in seen or not isinstance(part, dict | list | tuple):
-            continue
-        seen.add(id(part))
-        if isinstance(part, dict):
-            for key in part:
-                if not isinstance(key, str):
-                    raise TypeError(f"received the key {key!r}")
-            part = part.values()
-        todo.extend(part)
+    if isinstance(notes, dict):
+        for key, value in notes.items():
+            if not isinstance(key, str):
+                raise TypeError(f"received the key {key!r}")
+            _check_keys(value)
+    elif isinstance(notes, list | tuple):
+        for value in notes:
+            _check_keys(value)
 
 
 def _digest_in(file: Path) -> str | None:
     """The digest of the program to which a checkpoint belongs; None where it is damaged."""
     try:
-        return read_safetensors(file)[1].get("program")
+        return read_metadata(file).get("program")
     except ProgramFormatError:
         return None
 
@@ -181,10 +184,8 @@ def read_checkpoint(directory: str | os.PathLike[str]) -> tuple[Checkpoint, byte
         ProgramFormatError: it is damaged, or of another program than the one beside it.
     """
     folder = as_path(directory, "directory")
-    if not (folder / _FILE).is_file():
-        raise NybbleError(f"{folder} holds no checkpoint ({_FILE} is missing)")
-    states, metadata = read_safetensors(folder / _FILE)
-    try:
+    states, metadata = read_safetensors(_file_in(folder))
+    with _expecting_checkpoint(folder):
         if metadata["contents"] != contents_digest(states, metadata["settings"]):
             raise ValueError("its contents do not fit their SHA-256")
         settings = json.loads(metadata["settings"])
@@ -194,17 +195,43 @@ def read_checkpoint(directory: str | os.PathLike[str]) -> tuple[Checkpoint, byte
         settings["optimizer"] = AdamW(**{**optimizer, "betas": tuple(optimizer["betas"])})
         digest = metadata["program"]
         _check_settings(settings)
+    try:
+        program = (folder / _PROGRAM).read_bytes()
+    except OSError as error:
+        raise NybbleError(f"{folder / _PROGRAM} cannot be read ({error.strerror})") from error
+    return Checkpoint(states, settings, digest), program
+
+
+def read_notes(directory: str | os.PathLike[str]) -> dict[str, Any]:
+    """The caller's notes in a checkpoint, whose states are neither read nor checked.
+
+    Raises:
+        NybbleError: there is no checkpoint, or it cannot be read.
+        ProgramFormatError: it is damaged.
+    """
+    folder = as_path(directory, "directory")
+    metadata = read_metadata(_file_in(folder))
+    with _expecting_checkpoint(folder):
+        return dict(json.loads(metadata["settings"])["notes"])
+
+
+def _file_in(folder: Path) -> Path:
+    if not (folder / _FILE).is_file():
+        raise NybbleError(f"{folder} holds no checkpoint ({_FILE} is missing)")
+    return folder / _FILE
+
+
+@contextmanager
+def _expecting_checkpoint(folder: Path) -> Iterator[None]:
+    """What a file that is none of ours raises, as an error that says so."""
+    try:
+        yield
     except (
         LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError,
     ) as error:  # fmt: skip
         raise ProgramFormatError(
             f"{folder / _FILE} is no checkpoint of this version of nybble's trainer ({error!r})"
         ) from error
-    try:
-        program = (folder / _PROGRAM).read_bytes()
-    except OSError as error:
-        raise NybbleError(f"{folder / _PROGRAM} cannot be read ({error.strerror})") from error
-    return Checkpoint(states, settings, digest), program
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:

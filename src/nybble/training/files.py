@@ -8,16 +8,19 @@ import math
 import os
 import struct
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from nybble.contract import Array
 from nybble.errors import NybbleError, ProgramFormatError
 
-__all__ = ["read_safetensors", "remove_leftovers", "safetensors_bytes", "write_whole"]
+__all__ = [
+    "read_metadata", "read_safetensors", "remove_leftovers", "safetensors_bytes", "write_whole",
+]  # fmt: skip
 
 _TYPES = {"F32": np.float32, "I32": np.int32, "U8": np.uint8, "I64": np.int64}
 _NAMES = {np.dtype(dtype): name for name, dtype in _TYPES.items()}
@@ -110,12 +113,29 @@ def read_safetensors(
         ProgramFormatError: the file is not a whole safetensors file.
         NybbleError: it cannot be read.
     """
+    with _opened(path) as file:
+        header, metadata = _header(file)
+        return _tensors(header, memoryview(file.read())), metadata
+
+
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The metadata of a safetensors file, without reading its tensors.
+
+    Raises:
+        ProgramFormatError: the file does not begin as a safetensors file.
+        NybbleError: it cannot be read.
+    """
+    with _opened(path) as file:
+        return _header(file)[1]
+
+
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     try:
-        data = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            yield file
     except OSError as error:
         raise NybbleError(f"{path} cannot be read ({error.strerror or error})") from error
-    try:
-        return _parsed(data)
     except (
         ValueError, KeyError, TypeError, struct.error, AttributeError, RecursionError,
     ) as error:  # fmt: skip
@@ -124,13 +144,17 @@ def read_safetensors(
         ) from error
 
 
-def _parsed(data: bytes) -> tuple[dict[str, Array], dict[str, str]]:
-    (length,) = struct.unpack_from("<Q", data)
-    if length > min(len(data) - 8, _MOST_HEADER):
+def _header(file: BinaryIO) -> tuple[dict[str, Any], dict[str, str]]:
+    """The rows of the tensors, and the metadata."""
+    (length,) = struct.unpack("<Q", file.read(8))
+    if length > min(os.fstat(file.fileno()).st_size - 8, _MOST_HEADER):
         raise ValueError(f"its header of {length} bytes exceeds the file")
-    header = json.loads(data[8 : 8 + length])
+    header = json.loads(file.read(length))
     metadata = header.pop("__metadata__", {})
-    body = memoryview(data)[8 + length :]
+    return header, {str(key): str(value) for key, value in metadata.items()}
+
+
+def _tensors(header: Mapping[str, Any], body: memoryview) -> dict[str, Array]:
     tensors = {}
     for name, row in header.items():
         start, end = row["data_offsets"]
@@ -138,4 +162,4 @@ def _parsed(data: bytes) -> tuple[dict[str, Array], dict[str, str]]:
         if not 0 <= start <= end <= len(body) or math.prod(shape) * dtype.itemsize != end - start:
             raise ValueError(f"tensor {name!r} lies outside the file")
         tensors[name] = np.frombuffer(body[start:end], dtype).reshape(shape).copy()
-    return tensors, {str(key): str(value) for key, value in metadata.items()}
+    return tensors

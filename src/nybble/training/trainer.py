@@ -67,6 +67,8 @@ class Trainer:
         alpha: an adapter's share is multiplied by alpha / rank; 16 by default.
         seed: of ``rng``, which draws adapters and is the caller's for shuffling.
 
+    ``notes`` is a dict of the caller's, of what JSON can hold: checkpoints keep it.
+
     Raises:
         ContractError: no 4-bit layer, a glob that matches none, a loss that does not fit or does
             not depend on a trained layer (for a function as loss the first step says so), or a

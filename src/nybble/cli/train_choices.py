@@ -6,6 +6,7 @@ import hashlib
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_type_hints
@@ -35,7 +36,7 @@ class Pair:
     x: Any
     labels: Any
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 over element types, shapes and contents."""
         found = hashlib.sha256()
